@@ -1,1 +1,54 @@
-//! stub
+//! Words and rules of `outbox`, without a clock, a runtime or a database.
+//!
+//! The map, in the order in which a published event travels:
+//!
+//! 1. [`event`] and [`job`] say what a user's type is: a fact for many handlers, or a command for exactly one.
+//!    [`message`] is what the two share, [`name`] the grammar of their stored names, [`id`] their identifiers.
+//! 2. [`envelope`] is one published message in memory.
+//! 3. [`subscriber`] describes a handler; [`registry`] gathers all that is linked and refuses wrong wiring;
+//!    [`check`] holds the rules that the attributes have the compiler evaluate.
+//! 4. [`delivery`] is one execution of one handler, [`extract`] how its parameters are filled.
+//! 5. [`outcome`] and [`failure`] are what a handler returned, [`error_chain`] the text kept of an error.
+//! 6. [`transition`] says what becomes of the job, [`retry`] when it is due again, [`slots`] how many run at once,
+//!    [`lease`] until when a worker may act.
+//!
+//! Users name the facade crate `outbox`; this crate is what generated code and the engine build on.
+
+pub mod check;
+pub mod delivery;
+pub mod duration;
+pub mod envelope;
+pub mod error_chain;
+pub mod event;
+pub mod extract;
+pub mod failure;
+pub mod id;
+pub mod job;
+pub mod lease;
+pub mod message;
+pub mod name;
+pub mod outcome;
+pub mod registry;
+pub mod retry;
+pub mod slots;
+pub mod subscriber;
+pub mod text;
+pub mod transition;
+
+pub use delivery::{Delivery, Item, MissingState, TypeMap};
+pub use envelope::{Envelope, Metadata, Payload, Subject};
+pub use event::{Event, EventDescriptor, SubjectId};
+pub use extract::{Attempt, FromDelivery, Guard, IdempotencyKey, Input, Requirement, Requirements, State};
+pub use failure::{BoxError, Failure, HandlerResult, Verdict};
+pub use id::{EventId, JobId, ParseIdError};
+pub use inventory;
+pub use job::{Job, JobDescriptor};
+pub use message::{Kind, Message};
+pub use outcome::{HandlerError, IntoOutcome, Outcome};
+pub use registry::{Fault, Registry};
+pub use retry::Backoff;
+pub use serde;
+pub use subscriber::{Place, Settings, Source, SubscriberDescriptor, Versions};
+
+/// A future that is boxed so that a `static` entry can name its type.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

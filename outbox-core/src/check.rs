@@ -1,0 +1,177 @@
+//! Rules that generated code evaluates while compiling.
+//!
+//! Each is a `#[track_caller]` const function: the error stands at the token whose span the call carries, so the rule
+//! and its wording live here, and the attribute only supplies the span.
+
+use crate::extract::Guard;
+use crate::message::Kind;
+use crate::text::{Text, str_eq};
+
+/// Name, version and kind of the payload; `None` for an envelope.
+pub type Declared<'a> = Option<(&'a str, u32, Kind)>;
+
+#[track_caller]
+const fn refuse(text: &Text) -> ! {
+    panic!("{}", text.as_str())
+}
+
+/// `#[subscriber(event = "said")]` with a first parameter of type `payload`.
+///
+/// # Panics
+/// While compiling, when the payload is a job or an event of another name.
+#[track_caller]
+pub const fn event_is_its_payloads(said: &str, payload: &str, declared: Declared<'_>) {
+    let Some((name, _, kind)) = declared else { return };
+    if matches!(kind, Kind::Job) {
+        let text = Text::new()
+            .push("`")
+            .push(payload)
+            .push("` is a job, not an event: write `job = \"")
+            .push(name)
+            .push("\"`");
+        refuse(&text);
+    }
+    if !str_eq(said, name) {
+        let text = Text::new()
+            .push("this subscriber says \"")
+            .push(said)
+            .push("\", but its payload `")
+            .push(payload)
+            .push("` is the event \"")
+            .push(name)
+            .push("\"");
+        refuse(&text);
+    }
+}
+
+/// `#[subscriber(job = "said")]` with a first parameter of type `payload`.
+///
+/// # Panics
+/// While compiling, when the payload is no job, or a job of another name.
+#[track_caller]
+pub const fn job_is_its_payloads(said: &str, payload: &str, declared: Declared<'_>) {
+    let Some((name, _, kind)) = declared else {
+        refuse(&Text::new().push("the handler of a job takes the job's own type, not `").push(payload).push("`"));
+    };
+    if matches!(kind, Kind::Event) {
+        let text = Text::new()
+            .push("`")
+            .push(payload)
+            .push("` is an event, not a job: write `event = \"")
+            .push(name)
+            .push("\"`");
+        refuse(&text);
+    }
+    if !str_eq(said, name) {
+        let text = Text::new()
+            .push("this subscriber says \"")
+            .push(said)
+            .push("\", but its payload `")
+            .push(payload)
+            .push("` is the job \"")
+            .push(name)
+            .push("\"");
+        refuse(&text);
+    }
+}
+
+/// `#[subscriber(event = "order.*")]` with a first parameter of type `payload`.
+///
+/// # Panics
+/// While compiling, when the payload is one event's type.
+#[track_caller]
+pub const fn wildcard_takes_the_envelope(said: &str, payload: &str, declared: Declared<'_>) {
+    if declared.is_some() {
+        let text = Text::new()
+            .push("\"")
+            .push(said)
+            .push("\" matches many events, so the first parameter must be `Envelope`, not `")
+            .push(payload)
+            .push("`");
+        refuse(&text);
+    }
+}
+
+/// The guard of a handler, from those of its parameters.
+#[must_use]
+pub const fn strongest(guards: &[Guard]) -> Guard {
+    let mut found = Guard::None;
+    let mut i = 0;
+    while i < guards.len() {
+        match guards[i] {
+            Guard::Transaction => found = Guard::Transaction,
+            Guard::Key if matches!(found, Guard::None) => found = Guard::Key,
+            _ => {}
+        }
+        i += 1;
+    }
+    found
+}
+
+/// A handler may run twice, and must say why that is safe (S0-33).
+///
+/// # Panics
+/// While compiling, when neither its parameters nor `idempotent = ".."` say so.
+#[track_caller]
+pub const fn idempotency_is_stated(handler: &str, guard: Guard, why: Option<&str>) {
+    if matches!(guard, Guard::None) && why.is_none() {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` may run twice: take `Tx<'_>` (effect and completion commit together), or take `IdempotencyKey` and hand it to whoever owns the effect, or say `idempotent = \"why running twice is safe\"`");
+        refuse(&text);
+    }
+}
+
+/// A delivery has one transaction. Called once a parameter, with `before` as the last call answered.
+///
+/// # Panics
+/// While compiling, when a second parameter takes it.
+#[track_caller]
+#[must_use]
+pub const fn one_transaction(handler: &str, before: bool, guard: Guard) -> bool {
+    let takes = matches!(guard, Guard::Transaction);
+    if before && takes {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` takes the transaction twice: a delivery has one, so pass `&mut tx` on from the one `Tx<'_>`");
+        refuse(&text);
+    }
+    before || takes
+}
+
+/// A key, an attempt count and an envelope belong to one event, not to a batch.
+///
+/// # Panics
+/// While compiling, when a batch handler takes one.
+#[track_caller]
+pub const fn fits_batch(handler: &str, parameter: &str, batch: bool, per_event: bool) {
+    if batch && per_event {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` takes a `Batch`, and `")
+            .push(parameter)
+            .push("` belongs to one event: read it from the items of the batch");
+        refuse(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strongest_guard_of_the_parameters_counts() {
+        assert_eq!(strongest(&[]), Guard::None);
+        assert_eq!(strongest(&[Guard::None, Guard::Key]), Guard::Key);
+        assert_eq!(strongest(&[Guard::Transaction, Guard::Key]), Guard::Transaction);
+    }
+
+    #[test]
+    #[should_panic(expected = "`take` may run twice")]
+    fn idempotency_left_open_is_refused() {
+        idempotency_is_stated("take", Guard::None, None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Events: facts that happened, named in the past tense, published in the transaction that made them true.
+
+use crate::message::Message;
+use crate::subscriber::Place;
+
+/// A type marked `#[event("order.placed")]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event",
+    label = "not a type marked `#[event(\"resource.what_happened\")]`",
+    note = "write `#[event(\"order.placed\")]` above `{Self}`, or use the type of an event here"
+)]
+pub trait Event: Message {
+    /// The field marked `#[subject]`, as text: which order, which customer.
+    fn subject_id(&self) -> Option<String>;
+}
+
+/// What may be marked `#[subject]`: anything that shows itself as text.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the subject of an event",
+    label = "a subject is stored as text, so its type must implement `Display`",
+    note = "implement `std::fmt::Display` for `{Self}`, or mark another field"
+)]
+pub trait SubjectId {
+    /// The text that is stored.
+    fn subject_id(&self) -> String;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: std::fmt::Display + ?Sized> SubjectId for T {
+    fn subject_id(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// What `#[event]` registers.
+#[derive(Debug)]
+pub struct EventDescriptor {
+    /// Stored name.
+    pub name: &'static str,
+    /// Version of the payload's shape.
+    pub version: u32,
+    /// The Rust type, for people.
+    pub rust_type: fn() -> &'static str,
+    /// Where it is declared.
+    pub place: Place,
+}
+
+inventory::collect!(EventDescriptor);

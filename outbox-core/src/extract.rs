@@ -1,0 +1,190 @@
+//! How a handler's parameters are filled: the first from the payload, every other from the delivery.
+
+use std::any::TypeId;
+use std::fmt;
+
+use crate::delivery::{Delivery, MissingState};
+use crate::envelope::Envelope;
+use crate::failure::{BoxError, Failure};
+use crate::message::{Kind, Message};
+
+/// What running a handler twice relies on. Read from the parameters' types while compiling, so that aliases and users'
+/// own extractors count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: the handler must say `idempotent = ".."`.
+    None,
+    /// The key, handed to whoever owns the effect.
+    Key,
+    /// The transaction: effect and completion commit together.
+    Transaction,
+}
+
+/// A type of application state that a handler needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Requirement {
+    /// The type.
+    pub id: TypeId,
+    /// Its name, for people.
+    pub name: fn() -> &'static str,
+}
+
+/// All that a handler needs.
+pub type Requirements = Vec<Requirement>;
+
+/// A parameter behind the first.
+///
+/// Implement it for a type of your own to gather what several handlers take; delegate to the extractors inside, and
+/// pass on their `GUARD`, `PER_EVENT` and `requires`.
+///
+/// ```
+/// use outbox_core::{Attempt, BoxError, Delivery, FromDelivery, Requirements, State};
+///
+/// #[derive(Clone)]
+/// struct Mailer;
+///
+/// struct Sender { mailer: Mailer, attempt: u32 }
+///
+/// impl<'a> FromDelivery<'a> for Sender {
+///     fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
+///         let State(mailer) = State::from_delivery(delivery)?;
+///         let Attempt(attempt) = Attempt::from_delivery(delivery)?;
+///         Ok(Self { mailer, attempt })
+///     }
+///     fn requires(out: &mut Requirements) {
+///         State::<Mailer>::requires(out);
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a subscriber",
+    label = "not something that a delivery holds",
+    note = "parameters behind the first are `Tx<'_>`, `State<T>`, `IdempotencyKey`, `Attempt`, `Envelope`, `Cancellation`, or a type of yours that implements `FromDelivery`; for a value of the application write `State<{Self}>`"
+)]
+pub trait FromDelivery<'a>: Sized + Send {
+    /// What this parameter contributes to running twice safely.
+    const GUARD: Guard = Guard::None;
+    /// Whether the value belongs to one event, so that a batch handler cannot take it.
+    const PER_EVENT: bool = false;
+
+    /// Takes the value out of the delivery.
+    ///
+    /// # Errors
+    /// When the delivery does not hold it; the attempt then fails like any other.
+    fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError>;
+
+    /// Adds the application state that it needs, so that `build()` can refuse to start without it.
+    fn requires(_out: &mut Requirements) {}
+}
+
+/// The first parameter: an event, a job, or the bare envelope.
+#[diagnostic::on_unimplemented(
+    message = "the first parameter of a subscriber is its event, and `{Self}` is not an event",
+    label = "must be a type marked `#[event(..)]` or `#[job(..)]`, or `Envelope`",
+    note = "write `#[event(\"order.placed\")]` above `{Self}`, or take `Envelope` to receive the event undecoded"
+)]
+pub trait Input<'a>: Sized + Send {
+    /// Name, version and kind of the payload; `None` for an envelope, which fits any.
+    const MESSAGE: Option<(&'static str, u32, Kind)>;
+    /// Whether several events are taken at once.
+    const BATCH: bool = false;
+
+    /// Decodes the payload.
+    ///
+    /// # Errors
+    /// When the payload does not fit. The error quarantines: no retry will make it fit.
+    fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, M: Message> Input<'a> for M {
+    const MESSAGE: Option<(&'static str, u32, Kind)> = Some((M::NAME, M::VERSION, M::KIND));
+
+    fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
+        delivery.item().envelope.payload.decode().map_err(|error| Failure::quarantine(error).into())
+    }
+}
+
+impl<'a> Input<'a> for Envelope {
+    const MESSAGE: Option<(&'static str, u32, Kind)> = None;
+
+    fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
+        Ok(delivery.item().envelope.clone())
+    }
+}
+
+impl<'a> FromDelivery<'a> for Envelope {
+    const PER_EVENT: bool = true;
+
+    fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
+        Ok(delivery.item().envelope.clone())
+    }
+}
+
+/// A value that the application gave by `Outbox::builder(..).state(value)`, cloned for each execution.
+#[derive(Debug, Clone, Copy)]
+pub struct State<T>(pub T);
+
+impl<'a, T: Clone + Send + Sync + 'static> FromDelivery<'a> for State<T> {
+    fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
+        delivery.state().get::<T>().cloned().map(State).ok_or_else(|| MissingState(std::any::type_name::<T>()).into())
+    }
+
+    fn requires(out: &mut Requirements) {
+        out.push(Requirement { id: TypeId::of::<T>(), name: std::any::type_name::<T> });
+    }
+}
+
+/// A text that is the same at every execution of one handler for one event, over attempts, replay and renames.
+///
+/// Hand it to whoever owns the effect (a payment provider's idempotency header, a unique column). It is the event's id
+/// (the job's for a command) and the handler's original stored name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// A key of this text; in unit tests any text will do.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The key of an event (or a job) at a handler, by the handler's original name.
+    #[must_use]
+    pub fn of(id: impl fmt::Display, original_handler: &str) -> Self {
+        Self(format!("{id}:{original_handler}"))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'a> FromDelivery<'a> for IdempotencyKey {
+    const GUARD: Guard = Guard::Key;
+    const PER_EVENT: bool = true;
+
+    fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
+        Ok(delivery.item().key.clone())
+    }
+}
+
+/// Which execution this is, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt(pub u32);
+
+impl<'a> FromDelivery<'a> for Attempt {
+    const PER_EVENT: bool = true;
+
+    fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
+        Ok(Self(delivery.item().attempt))
+    }
+}

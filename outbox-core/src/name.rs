@@ -1,0 +1,221 @@
+//! Stored names: their grammar, the module they belong to, the patterns that mean them.
+//!
+//! Every stored name, of an event, a job or a handler, is two or more words joined by dots. A word is lower-case
+//! letters, digits and underscores and begins with a letter. The first word is the resource of an event (its subject
+//! type) and the module of a handler (what a worker may be limited to).
+
+use crate::text::{Text, str_eq};
+
+/// Longest stored name, in bytes.
+pub const MAX_LEN: usize = 120;
+
+/// Whether `name` follows the grammar of stored names.
+#[must_use]
+pub const fn is_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let mut dots = 0;
+    let mut starts_word = true;
+    let mut i = 0;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'.' if !starts_word => {
+                dots += 1;
+                starts_word = true;
+            }
+            b'a'..=b'z' => starts_word = false,
+            b'0'..=b'9' | b'_' if !starts_word => {}
+            _ => return false,
+        }
+        i += 1;
+    }
+    dots >= 1 && !starts_word && bytes.len() <= MAX_LEN
+}
+
+/// Whether `pattern` is a name, `resource.*` or `*`.
+#[must_use]
+pub fn is_pattern(pattern: &str) -> bool {
+    pattern == "*"
+        || is_name(pattern)
+        || pattern.strip_suffix('*').is_some_and(|head| head.ends_with('.') && is_name(&format!("{head}x")))
+}
+
+/// Whether `pattern` can match more than one name.
+#[must_use]
+pub fn is_wildcard(pattern: &str) -> bool {
+    pattern.ends_with('*')
+}
+
+/// Whether an event called `name` is meant by `pattern`.
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(head) => name.starts_with(head),
+        None => pattern == name,
+    }
+}
+
+/// Every pattern that means `name`: itself, each `head.*`, and `*`. Publish compares these whole, so that the
+/// database needs neither `LIKE` nor a collation to find the subscribers (S0-17).
+#[must_use]
+pub fn patterns_of(name: &str) -> Vec<String> {
+    let heads = name.match_indices('.').map(|(dot, _)| format!("{}.*", &name[..dot]));
+    std::iter::once(name.to_owned()).chain(heads).chain(std::iter::once("*".to_owned())).collect()
+}
+
+/// The first word: the module of a handler, the resource of an event.
+#[must_use]
+pub fn module_of(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+/// The number that stands for a name in a type (FNV-1a, 64 bit).
+#[must_use]
+pub const fn hash(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
+        i += 1;
+    }
+    hash
+}
+
+/// A name and version as a type. `#[event]` implements [`Names`] for it, which is how a second event of the same name
+/// becomes a compile error, and how a handler can name an event by text alone and still be checked.
+#[derive(Debug)]
+pub struct EventName<const HASH: u64, const VERSION: u32>;
+
+/// `impl Names<OrderPlaced> for EventName<..>` says which type carries the name.
+pub trait Names<T> {}
+
+/// Ambiguous, and so an error, when two types carry one name and version.
+pub const fn event_name_is_taken_twice<const HASH: u64, const VERSION: u32, TheOneEventWithThisName>()
+where
+    EventName<HASH, VERSION>: Names<TheOneEventWithThisName>,
+{
+}
+
+/// The last part of a module path: `shop::inventory` gives `inventory`, `shop::r#type` gives `type`.
+#[must_use]
+pub const fn last_segment(path: &str) -> &str {
+    let bytes = path.as_bytes();
+    let mut start = bytes.len();
+    while start > 0 && bytes[start - 1] != b':' {
+        start -= 1;
+    }
+    if bytes.len() - start > 2 && bytes[start] == b'r' && bytes[start + 1] == b'#' {
+        start += 2;
+    }
+    bytes_from(path, start)
+}
+
+const fn bytes_from(path: &str, start: usize) -> &str {
+    let (_, tail) = path.split_at(start);
+    tail
+}
+
+/// Module names that say where code lies and not what it is about.
+const SAY_NOTHING: [&str; 6] = ["handlers", "subscribers", "events", "jobs", "lib", "main"];
+
+/// The stored name of a handler that gives none: `module.function`, from the path of its module.
+///
+/// # Panics
+/// While compiling, when the module's name says nothing or the outcome is no stored name; the message says what to write.
+#[track_caller]
+#[must_use]
+pub const fn default_handler_name(module_path: &str, function: &str) -> Text {
+    let module = last_segment(module_path);
+    let mut i = 0;
+    while i < SAY_NOTHING.len() {
+        if str_eq(module, SAY_NOTHING[i]) {
+            let m = Text::new()
+                .push("a handler's stored name is `module.handler`, and the module `")
+                .push(module)
+                .push("` says nothing: say `name = \"<module>.")
+                .push(function)
+                .push("\"`");
+            panic!("{}", m.as_str());
+        }
+        i += 1;
+    }
+    let name = Text::new().push(module).push(".").push(function);
+    if !is_name(name.as_str()) {
+        let m = Text::new()
+            .push("`")
+            .push(name.as_str())
+            .push("` cannot be a stored name (lower-case words with underscores, joined by dots): say `name = \"inventory.take\"`");
+        panic!("{}", m.as_str());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_lower_case_words_joined_by_dots() {
+        for good in ["order.placed", "wishlist.item_added", "health_score.updated", "a.b.c", "v2.x9"] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            "order",
+            "order.",
+            ".placed",
+            "order..placed",
+            "Order.placed",
+            "order.Placed",
+            "order placed",
+            "1.a",
+            "_a.b",
+            "a.9",
+            "order.*",
+            "ordér.placed",
+        ] {
+            assert!(!is_name(bad), "{bad}");
+        }
+        assert!(!is_name(&format!("a.{}", "b".repeat(MAX_LEN))));
+    }
+
+    #[test]
+    fn patterns_are_names_or_end_in_a_star() {
+        for good in ["*", "order.*", "a.b.*", "order.placed"] {
+            assert!(is_pattern(good), "{good}");
+        }
+        for bad in ["", "order*", "*.placed", "order.*.x", ".*", "**", "Order.*"] {
+            assert!(!is_pattern(bad), "{bad}");
+        }
+    }
+
+    proptest! {
+        /// A pattern means a name exactly when it is among the patterns that publish sends for it.
+        #[test]
+        fn matching_agrees_with_the_patterns_sent(name in "[a-z]{1,3}(\\.[a-z]{1,3}){1,3}", pattern in "([a-z]{1,3}\\.){1,3}(\\*|[a-z]{1,3})|\\*") {
+            prop_assert!(is_name(&name));
+            prop_assert_eq!(matches(&pattern, &name), patterns_of(&name).contains(&pattern));
+        }
+
+        /// No text at all makes the grammar panic.
+        #[test]
+        fn any_text_is_judged(text in ".{0,200}") {
+            let _ = (is_name(&text), is_pattern(&text), module_of(&text));
+        }
+    }
+
+    #[test]
+    fn the_last_segment_of_a_path_is_the_module() {
+        assert_eq!(last_segment("shop::inventory"), "inventory");
+        assert_eq!(last_segment("inventory"), "inventory");
+        assert_eq!(last_segment("shop::r#type"), "type");
+        assert_eq!(default_handler_name("shop::inventory", "take").as_str(), "inventory.take");
+    }
+
+    #[test]
+    #[should_panic(expected = "the module `handlers` says nothing")]
+    fn a_module_that_says_nothing_is_refused() {
+        let _ = default_handler_name("shop::handlers", "take");
+    }
+}
