@@ -1,1 +1,3 @@
-//! stub
+//! Test help for `outbox`: a throwaway PostgreSQL in [`server`].
+
+pub mod server;
