@@ -5,9 +5,11 @@
 
 use crate::extract::Guard;
 use crate::message::Kind;
+use crate::subscriber::Versions;
 use crate::text::{Text, str_eq};
 
-/// Name, version and kind of the payload; `None` for an envelope.
+/// Name, version and kind of the payload; `None` for an envelope. A type whose own attribute was refused has an empty
+/// name, which fits anything: one mistake is reported once.
 pub type Declared<'a> = Option<(&'a str, u32, Kind)>;
 
 #[track_caller]
@@ -31,7 +33,7 @@ pub const fn event_is_its_payloads(said: &str, payload: &str, declared: Declared
             .push("\"`");
         refuse(&text);
     }
-    if !str_eq(said, name) {
+    if !name.is_empty() && !str_eq(said, name) {
         let text = Text::new()
             .push("this subscriber says \"")
             .push(said)
@@ -62,7 +64,7 @@ pub const fn job_is_its_payloads(said: &str, payload: &str, declared: Declared<'
             .push("\"`");
         refuse(&text);
     }
-    if !str_eq(said, name) {
+    if !name.is_empty() && !str_eq(said, name) {
         let text = Text::new()
             .push("this subscriber says \"")
             .push(said)
@@ -88,6 +90,43 @@ pub const fn wildcard_takes_the_envelope(said: &str, payload: &str, declared: De
             .push("\" matches many events, so the first parameter must be `Envelope`, not `")
             .push(payload)
             .push("`");
+        refuse(&text);
+    }
+}
+
+/// `version = ..` beside a first parameter of type `payload`.
+///
+/// # Panics
+/// While compiling, when the payload is a type, which has a version of its own.
+#[track_caller]
+pub const fn version_is_for_the_envelope(payload: &str, declared: Declared<'_>) {
+    if declared.is_some() {
+        let text = Text::new()
+            .push("`")
+            .push(payload)
+            .push("` has a version of its own: `version` is for a subscriber that takes `Envelope`");
+        refuse(&text);
+    }
+}
+
+/// The versions that a handler takes of one event or job: those of its payload's type, or `said` when it takes the
+/// envelope.
+#[must_use]
+pub const fn versions(payload: Versions, said: &'static [u32]) -> Versions {
+    match payload {
+        Versions::Any => Versions::Only(said),
+        Versions::Only(_) => payload,
+    }
+}
+
+/// An alias is an earlier name, not the present one.
+///
+/// # Panics
+/// While compiling, when both are the same.
+#[track_caller]
+pub const fn alias_is_another_name(name: &str, alias: &str) {
+    if str_eq(name, alias) {
+        let text = Text::new().push("`").push(name).push("` is the handler's present name: an alias is an earlier one");
         refuse(&text);
     }
 }
@@ -156,6 +195,11 @@ pub const fn fits_batch(handler: &str, parameter: &str, batch: bool, per_event: 
             .push("` belongs to one event: read it from the items of the batch");
         refuse(&text);
     }
+}
+
+/// A handler runs on any thread, so its future must be `Send`.
+pub fn is_send<F: Future + Send>(handler: F) -> F {
+    handler
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::delivery::{Delivery, MissingState};
 use crate::envelope::Envelope;
 use crate::failure::{BoxError, Failure};
 use crate::message::{Kind, Message};
+use crate::subscriber::Versions;
 
 /// What running a handler twice relies on. Read from the parameters' types while compiling, so that aliases and users'
 /// own extractors count.
@@ -86,6 +87,8 @@ pub trait FromDelivery<'a>: Sized + Send {
 pub trait Input<'a>: Sized + Send {
     /// Name, version and kind of the payload; `None` for an envelope, which fits any.
     const MESSAGE: Option<(&'static str, u32, Kind)>;
+    /// Which versions of the payload it can take.
+    const VERSIONS: Versions;
     /// Whether several events are taken at once.
     const BATCH: bool = false;
 
@@ -99,6 +102,7 @@ pub trait Input<'a>: Sized + Send {
 #[diagnostic::do_not_recommend]
 impl<'a, M: Message> Input<'a> for M {
     const MESSAGE: Option<(&'static str, u32, Kind)> = Some((M::NAME, M::VERSION, M::KIND));
+    const VERSIONS: Versions = Versions::Only(&[M::VERSION]);
 
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
         delivery.item().envelope.payload.decode().map_err(|error| Failure::quarantine(error).into())
@@ -107,6 +111,7 @@ impl<'a, M: Message> Input<'a> for M {
 
 impl<'a> Input<'a> for Envelope {
     const MESSAGE: Option<(&'static str, u32, Kind)> = None;
+    const VERSIONS: Versions = Versions::Any;
 
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
         Ok(delivery.item().envelope.clone())

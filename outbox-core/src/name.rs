@@ -96,6 +96,42 @@ where
 {
 }
 
+/// The same for jobs, which are stored apart from events: a job and an event may carry one name.
+#[derive(Debug)]
+pub struct JobName<const HASH: u64, const VERSION: u32>;
+
+/// Ambiguous, and so an error, when two jobs carry one name and version.
+pub const fn job_name_is_taken_twice<const HASH: u64, const VERSION: u32, TheOneJobWithThisName>()
+where
+    JobName<HASH, VERSION>: Names<TheOneJobWithThisName>,
+{
+}
+
+/// The stored name that `text` seems to mean: `OrderPlaced` and `Order.placed` both give `order.placed`.
+#[must_use]
+pub fn suggestion(text: &str) -> Option<String> {
+    let mut words: Vec<String> = text.split('.').map(snake_case).collect();
+    if let [only] = words.as_slice() {
+        let (resource, rest) = only.split_once('_')?;
+        words = vec![resource.to_owned(), rest.to_owned()];
+    }
+    let name = words.join(".");
+    is_name(&name).then_some(name)
+}
+
+fn snake_case(text: &str) -> String {
+    let mut out = String::new();
+    let mut lower_before = false;
+    for c in text.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && lower_before) {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
+        lower_before = c.is_lowercase();
+    }
+    out.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")
+}
+
 /// The last part of a module path: `shop::inventory` gives `inventory`, `shop::r#type` gives `type`.
 #[must_use]
 pub const fn last_segment(path: &str) -> &str {
@@ -190,6 +226,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_name_written_otherwise_is_recognised() {
+        for (text, meant) in [
+            ("OrderPlaced", "order.placed"),
+            ("Order.Placed", "order.placed"),
+            ("order-line-added", "order.line_added"),
+            ("order/placed", "order.placed"),
+            ("wishlist.itemAdded", "wishlist.item_added"),
+            ("order_placed", "order.placed"),
+        ] {
+            assert_eq!(suggestion(text).as_deref(), Some(meant), "{text}");
+        }
+        for text in ["", "order", "1.2", "ordér.placed"] {
+            assert_eq!(suggestion(text), None, "{text}");
+        }
+    }
+
     proptest! {
         /// A pattern means a name exactly when it is among the patterns that publish sends for it.
         #[test]
@@ -202,6 +255,7 @@ mod tests {
         #[test]
         fn any_text_is_judged(text in ".{0,200}") {
             let _ = (is_name(&text), is_pattern(&text), module_of(&text));
+            prop_assert!(suggestion(&text).is_none_or(|name| is_name(&name)));
         }
     }
 

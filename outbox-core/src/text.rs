@@ -47,6 +47,29 @@ impl Default for Text {
     }
 }
 
+/// The one of `known` that `word` was probably meant to be: at most two letters away, and less than half of them.
+#[must_use]
+pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |candidate: &&str| distance(word, candidate) <= 2.min(candidate.chars().count() / 2);
+    known.into_iter().filter(near).min_by_key(|candidate| distance(word, candidate))
+}
+
+/// How many letters must be added, left out or replaced to make `a` into `b` (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(left != *right);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
 /// Whether two texts are the same, in const.
 #[must_use]
 pub const fn str_eq(a: &str, b: &str) -> bool {
@@ -62,4 +85,20 @@ pub const fn str_eq(a: &str, b: &str) -> bool {
         i += 1;
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_word_finds_the_one_that_was_meant() {
+        let known = ["event", "job", "name", "timeout", "max_attempts"];
+        for (said, meant) in [("evnt", "event"), ("max_attempt", "max_attempts"), ("time_out", "timeout")] {
+            assert_eq!(closest(said, known), Some(meant));
+        }
+        for said in ["", "retry", "queue", "x"] {
+            assert_eq!(closest(said, known), None);
+        }
+    }
 }
