@@ -1,2 +1,59 @@
-//! stub
-fn main() {}
+//! The project's own commands: `cargo xtask help` lists them.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program speaks by printing")]
+
+mod arguments;
+mod artifacts;
+mod child;
+mod demo;
+mod proofs;
+mod soak;
+mod test;
+mod workspace;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What a command ends with: the exit code, or a message for the person at the terminal.
+type Outcome = Result<ExitCode, Box<dyn Error>>;
+
+const USAGE: &str = "\
+The project's own commands. They need no database: one is found or fetched, started, and stopped again, unless
+OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
+
+  cargo xtask test [ARGUMENT..]       Run all tests against one PostgreSQL, and sum them up at the end.
+                                      Arguments go to `cargo test`, for instance `-p outbox-core` or `-- publish`.
+  cargo xtask proofs [--last]         Run all tests and show which of them proves which requirement; fails when a
+                                      number in docs/proofs.txt has no passing test. --last: look at the last run.
+  cargo xtask demo [ARGUMENT..]       Run the storefront example. Arguments go to it: --orders FILE, --json, ..
+  cargo xtask soak [--runs 20] [--seed 1] [--limit 300] [ARGUMENT..]
+                                      Run the demo many times, each with a kill at another point, and check the proof
+                                      of each. --limit: seconds a run may take. Other arguments go to the demo.
+  cargo xtask help                    Show this.
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_else(|| "help".to_owned());
+    let outcome = dispatch(&command, arguments.collect());
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
+    match command {
+        "test" => test::command(&arguments),
+        "proofs" => proofs::command(arguments),
+        "demo" => demo::command(arguments),
+        "soak" => soak::command(arguments),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        other => {
+            eprint!("There is no command `{other}`.\n\n{USAGE}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
