@@ -1,5 +1,6 @@
 //! Who the server runs as: whoever we are, except that root becomes an unprivileged account.
 
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -43,6 +44,12 @@ impl Account {
         command
     }
 
+    /// Whether this account can get to a folder; root's own temporary folder may be closed to it.
+    pub(super) fn reaches(self, folder: &Path) -> bool {
+        let open = |folder: &Path| std::fs::metadata(folder).is_ok_and(|metadata| metadata.mode() & 0o001 != 0);
+        self.0.is_none() || folder.ancestors().all(open)
+    }
+
     /// Hands a file or folder to this account.
     pub(super) fn own(self, path: &Path) -> std::io::Result<()> {
         match self.0 {
@@ -64,7 +71,8 @@ fn entry(passwd: &str, name: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::entry;
+    use super::{Account, entry};
+    use crate::server::scratch::Scratch;
 
     const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:*:-2:-2::/:/bin/false\npostgres:x:101:104::/:/bin/sh\n";
 
@@ -79,5 +87,15 @@ mod tests {
     #[test]
     fn reads_negative_ids() {
         assert_eq!(entry(PASSWD, "nobody"), Some((u32::MAX - 1, u32::MAX - 1)));
+    }
+
+    /// A folder below a closed one is out of reach for the account that root lends, and within reach of our own.
+    #[test]
+    fn closed_folders_are_out_of_reach() {
+        let closed = Scratch::within(&std::env::temp_dir(), "reach").expect("scratch");
+        let below = closed.path().join("below");
+        std::fs::create_dir(&below).expect("folder");
+        assert!(!Account(Some((65534, 65534))).reaches(&below));
+        assert!(Account::ours().reaches(&below));
     }
 }

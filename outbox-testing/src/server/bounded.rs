@@ -13,6 +13,9 @@ pub(super) fn run(command: &mut Command, limit: Duration) -> Result<String, Stri
     let name = command.get_program().to_string_lossy().into_owned();
     let (mut child, output) = spawn(command).map_err(|error| match error.kind() {
         ErrorKind::NotFound => format!("`{name}` is not there"),
+        ErrorKind::PermissionDenied => {
+            format!("`{name}` may not be run by this account, or lies below a closed folder")
+        }
         _ => format!("`{name}` could not be run: {error}"),
     })?;
     let ended = wait(&mut child, limit).map_err(|error| format!("`{name}`: {error}"))?;

@@ -40,7 +40,7 @@ impl Cluster {
         cache: &Cache,
         options: &Options,
     ) -> Result<Self, ServerError> {
-        let scratch = Scratch::within(&std::env::temp_dir(), "outbox-pg")
+        let scratch = Scratch::within(&temporary(account), "outbox-pg")
             .and_then(|scratch| account.own(scratch.path()).map(|()| scratch))
             .map_err(ServerError::io("make a folder for the server below the temporary one"))?;
         let cluster = Self { binaries, account, settings: settings(options), port: 0, scratch };
@@ -136,6 +136,14 @@ fn settings(options: &Options) -> Vec<(String, String)> {
     let hasty = if options.durable { &hasty[..0] } else { &hasty[..] };
     let ours = always.iter().chain(hasty).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     ours.chain(options.settings.iter().cloned()).collect()
+}
+
+/// The temporary folder, or a common one where that is closed to the server's account.
+fn temporary(account: Account) -> PathBuf {
+    let ours = std::env::temp_dir();
+    let common = ["/tmp", "/var/tmp"].map(PathBuf::from);
+    let reached = std::iter::once(&ours).chain(&common).find(|folder| account.reaches(folder));
+    reached.unwrap_or(&ours).clone()
 }
 
 fn free_port() -> std::io::Result<u16> {

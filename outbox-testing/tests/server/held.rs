@@ -61,6 +61,15 @@ impl Drop for Held {
     }
 }
 
+/// What the program says when it cannot start a server.
+pub(crate) fn refusal(prepare: impl FnOnce(&mut Command)) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_throwaway-postgres"));
+    prepare(&mut command);
+    let output = command.stdin(Stdio::null()).output().expect("the program starts");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 /// A folder that everybody may use, for one test.
 pub(crate) struct Home(pub(crate) PathBuf);
 
