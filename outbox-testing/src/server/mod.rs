@@ -39,6 +39,7 @@ mod cache;
 mod error;
 mod find;
 mod launch;
+mod leftover;
 mod obtain;
 mod ready;
 mod scratch;

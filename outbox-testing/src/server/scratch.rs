@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::leftover;
+
 /// A new folder, private to its owner, removed with all it holds on drop.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -17,6 +19,7 @@ impl Scratch {
     /// Creates a folder with a name of its own below `parent`.
     pub(super) fn within(parent: &Path, prefix: &str) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        leftover::remove(parent, prefix);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{prefix}-{}-{number}", std::process::id()));
