@@ -1,1 +1,43 @@
-//! stub
+//! The attributes of `outbox`: tokens in, tokens out.
+//!
+//! Each has a folder, and in it the same three steps: `parse` (tokens to arguments), `model` (arguments and item to a
+//! checked model; the only one that reports mistakes), `expand` (model to tokens; the only one that quotes). What
+//! events and jobs share is in `message`. Rules that can be evaluated without tokens are functions of `outbox-core`.
+//!
+//! Users meet these attributes through the facade `outbox`, which documents them.
+#![allow(missing_docs, reason = "the facade documents what it re-exports, where its doctests can run")]
+
+mod errors;
+mod event;
+mod job;
+mod load;
+mod message;
+mod name;
+mod options;
+mod paths;
+mod subscriber;
+mod value;
+
+use proc_macro::TokenStream;
+
+#[proc_macro_attribute]
+pub fn event(args: TokenStream, item: TokenStream) -> TokenStream {
+    event::attribute(args.into(), &item.into()).into()
+}
+
+#[proc_macro_attribute]
+pub fn job(args: TokenStream, item: TokenStream) -> TokenStream {
+    job::attribute(args.into(), &item.into()).into()
+}
+
+#[proc_macro_attribute]
+pub fn subscriber(args: TokenStream, item: TokenStream) -> TokenStream {
+    subscriber::attribute(args.into(), &item.into()).into()
+}
+
+/// Not public API: one name of `outbox::modules!`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn __load(name: TokenStream) -> TokenStream {
+    load::load(name.into()).into()
+}

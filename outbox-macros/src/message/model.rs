@@ -1,0 +1,102 @@
+//! A payload whose attribute was checked.
+
+use outbox_core::Kind;
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, LitStr};
+
+use crate::errors::Errors;
+use crate::message::parse::Args;
+use crate::message::serde::Derives;
+use crate::name::{self, NameOf};
+use crate::paths::Facade;
+use crate::value;
+
+/// A type that becomes a message. It is complete even when mistakes were found: its impls are emitted all the same, so
+/// that code which uses it shows no second error.
+pub(crate) struct Message {
+    pub(crate) facade: Facade,
+    pub(crate) kind: Kind,
+    pub(crate) item: DeriveInput,
+    pub(crate) derives: Derives,
+    /// `None` when it is missing or was refused.
+    pub(crate) name: Option<LitStr>,
+    pub(crate) version: u32,
+    /// Whether the traits can be implemented for it at all.
+    pub(crate) has_impls: bool,
+    pub(crate) errors: Errors,
+}
+
+/// How the attribute and its messages call the two kinds.
+struct Words {
+    /// `event`
+    attribute: &'static str,
+    /// `an event`
+    one: &'static str,
+    name: NameOf,
+}
+
+const EVENT: Words = Words { attribute: "event", one: "an event", name: name::EVENT };
+const JOB: Words = Words { attribute: "job", one: "a job", name: name::JOB };
+
+/// Checks what both attributes have in common.
+pub(crate) fn check(kind: Kind, args: syn::Result<Args>, item: DeriveInput) -> Message {
+    let words = match kind {
+        Kind::Event => EVENT,
+        Kind::Job => JOB,
+    };
+    let mut errors = Errors::default();
+    let args = args.unwrap_or_else(|error| {
+        errors.push(error);
+        Args::default()
+    });
+    let facade = Facade::new(args.krate.as_ref(), &mut errors);
+    let name = checked_name(args.name, &words, &mut errors);
+    let version = args.version.map_or(Some(1), |said| {
+        let why = format!("the version of {} is a whole number from 1", words.one);
+        value::whole(&said, 1..=value::MAX_INTEGER, &why, &mut errors)
+    });
+    let fits = check_shape(&item, &words, &mut errors);
+    let own_serde = args.serde.is_some_and(|said| !said.value);
+    let derives = if own_serde || matches!(item.data, Data::Union(_)) {
+        Derives::default()
+    } else {
+        Derives::missing_from(&item.attrs)
+    };
+    Message { facade, kind, item, derives, name, version: version.unwrap_or(1), has_impls: fits, errors }
+}
+
+fn checked_name(said: Option<LitStr>, words: &Words, errors: &mut Errors) -> Option<LitStr> {
+    let Words { attribute, one, name } = words;
+    let Some(said) = said else {
+        // An argument that could not be read may well have been the name.
+        if !errors.any() {
+            let text = format!("{one} needs its stored name: `#[{attribute}(\"{}\")]`", name.example);
+            errors.at(Span::call_site(), text);
+        }
+        return None;
+    };
+    let mut found = Errors::default();
+    name::check(&said, name, &mut found);
+    let is_name = !found.any();
+    errors.append(found);
+    is_name.then_some(said)
+}
+
+/// One stored name means one shape of payload, so neither generics nor unions fit.
+fn check_shape(item: &DeriveInput, words: &Words, errors: &mut Errors) -> bool {
+    let one = words.one;
+    let ident = &item.ident;
+    if let Data::Union(union) = &item.data {
+        errors.at(union.union_token.span, format!("{one} is a struct or an enum: a union has no JSON form"));
+        return false;
+    }
+    if !item.generics.params.is_empty() {
+        let text = format!(
+            "{one} cannot be generic, because one stored name means one shape of payload: put the concrete types into `{ident}`"
+        );
+        errors.at(item.generics.span(), text);
+        return false;
+    }
+    true
+}

@@ -1,0 +1,40 @@
+//! `"order.placed", version = 2, serde = false, crate = ::path`
+
+use proc_macro2::TokenStream;
+use syn::parse::{ParseStream, Parser};
+use syn::{LitBool, LitInt, LitStr, Path, Token};
+
+use crate::options::{self, Options};
+
+/// What the attribute says.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) version: Option<LitInt>,
+    pub(crate) serde: Option<LitBool>,
+    pub(crate) krate: Option<Path>,
+}
+
+/// Reads the arguments of an attribute with these options.
+pub(crate) fn args(tokens: TokenStream, options: &Options) -> syn::Result<Args> {
+    (|input: ParseStream<'_>| read(input, options)).parse2(tokens)
+}
+
+fn read(input: ParseStream<'_>, options: &Options) -> syn::Result<Args> {
+    let mut args = Args::default();
+    if input.peek(LitStr) {
+        args.name = Some(input.parse()?);
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    options.parse_each(input, |key, input| {
+        match key {
+            "version" => args.version = Some(options::value(input)?),
+            "serde" => args.serde = Some(options::value(input)?),
+            _ => args.krate = Some(options::path(input)?),
+        }
+        Ok(())
+    })?;
+    Ok(args)
+}

@@ -1,0 +1,49 @@
+//! Stored names as they are written in attributes. The grammar is `outbox_core::name`'s.
+
+use outbox_core::name;
+use syn::LitStr;
+
+use crate::errors::Errors;
+
+/// What a name is for, and one that would do.
+pub(crate) struct NameOf {
+    /// `an event's name`
+    pub(crate) what: &'static str,
+    /// `order.placed`
+    pub(crate) example: &'static str,
+}
+
+pub(crate) const EVENT: NameOf = NameOf { what: "an event's name", example: "order.placed" };
+pub(crate) const JOB: NameOf = NameOf { what: "a job's name", example: "notifications.send_email" };
+pub(crate) const HANDLER: NameOf = NameOf { what: "a handler's name", example: "inventory.take" };
+
+const GRAMMAR: &str = "lower-case words with underscores, joined by dots";
+
+/// Refuses what is no stored name.
+pub(crate) fn check(said: &LitStr, of: &NameOf, errors: &mut Errors) {
+    let text = said.value();
+    if name::is_name(&text) {
+        return;
+    }
+    let what = of.what;
+    if text.len() > name::MAX_LEN {
+        errors.at(said.span(), format!("{what} has at most {} bytes, this one has {}", name::MAX_LEN, text.len()));
+        return;
+    }
+    let advice = match name::suggestion(&text) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("for example `{}`", of.example),
+    };
+    errors.at(said.span(), format!("`{text}` is not {what} ({GRAMMAR}): {advice}"));
+}
+
+/// Refuses what is neither an event's name nor a pattern.
+pub(crate) fn check_pattern(said: &LitStr, errors: &mut Errors) {
+    let text = said.value();
+    if text.contains('*') && !name::is_pattern(&text) {
+        let advice = "write `order.*` for every event of `order`, or `*` for every event";
+        errors.at(said.span(), format!("`{text}` is not a pattern: {advice}"));
+    } else if !text.contains('*') {
+        check(said, &EVENT, errors);
+    }
+}

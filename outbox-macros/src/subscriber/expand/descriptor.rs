@@ -1,0 +1,114 @@
+//! The constant that a handler registers.
+
+use std::time::Duration;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+
+use crate::message::expand::place;
+use crate::subscriber::expand::{call, checks, local};
+use crate::subscriber::function::Function;
+use crate::subscriber::model::{Source, Subscriber};
+use crate::subscriber::settings::{Backoff, Settings};
+
+pub(crate) fn descriptor(function: &Function, model: &Subscriber) -> TokenStream {
+    let p = model.facade.here();
+    let name = name(function, model);
+    let aliases = &model.aliases;
+    let source = source(model);
+    let versions = versions(model);
+    let reason = reason(model);
+    let settings = settings(&p, &model.settings);
+    let requires = call::requires(model);
+    let call = call::call(function, model);
+    let (guard, place) = (local("guard"), place(&p));
+    quote! {
+        #p::SubscriberDescriptor {
+            name: #name,
+            aliases: &[#(#aliases),*],
+            source: #source,
+            versions: #versions,
+            guard: #guard,
+            idempotent: #reason,
+            settings: #settings,
+            requires: #requires,
+            call: #call,
+            place: #place,
+        }
+    }
+}
+
+/// The stored name: what is said, or `module.function`. That it can be one is checked at the function's name.
+pub(crate) fn name(function: &Function, model: &Subscriber) -> TokenStream {
+    if let Some(said) = &model.name {
+        return quote!(#said);
+    }
+    let (span, handler) = (function.sig.ident.span(), function.name());
+    let p = model.facade.at(span);
+    let text = quote_spanned!(span=> #p::default_handler_name(::core::module_path!(), #handler));
+    quote!(const { &#text }.as_str())
+}
+
+pub(crate) fn reason(model: &Subscriber) -> TokenStream {
+    model.idempotent.as_ref().map_or_else(|| quote!(::core::option::Option::None), some)
+}
+
+fn source(model: &Subscriber) -> TokenStream {
+    let p = model.facade.here();
+    match &model.source {
+        Source::Event(said) | Source::Pattern(said) => quote!(#p::Source::Event(#said)),
+        Source::Job(said) => quote!(#p::Source::Job(#said)),
+    }
+}
+
+fn versions(model: &Subscriber) -> TokenStream {
+    let (p, number) = (model.facade.here(), model.version.number);
+    let of_payload = checks::input_constant(model, "VERSIONS");
+    match model.source {
+        Source::Pattern(_) => quote!(#p::Versions::Any),
+        Source::Event(_) | Source::Job(_) => quote!(#p::check::versions(#of_payload, &[#number])),
+    }
+}
+
+/// Every field is written, said or not: `..DEFAULT` behind all of them would be a warning in the user's crate.
+fn settings(p: &TokenStream, said: &Settings) -> TokenStream {
+    let default = quote!(#p::Settings::DEFAULT);
+    let or_default = |said: Option<TokenStream>, field| said.unwrap_or_else(|| quote!(#default.#field));
+    let max_attempts = or_default(said.max_attempts.map(|number| quote!(#number)), quote!(max_attempts));
+    let backoff = or_default(said.backoff.as_ref().map(|said| backoff(p, said)), quote!(backoff));
+    let timeout = or_default(said.timeout.map(duration), quote!(timeout));
+    let priority = or_default(said.priority.map(|number| quote!(#number)), quote!(priority));
+    let concurrency = or_default(said.concurrency.map(some), quote!(concurrency));
+    quote! {
+        #p::Settings {
+            max_attempts: #max_attempts,
+            backoff: #backoff,
+            timeout: #timeout,
+            priority: #priority,
+            concurrency: #concurrency,
+        }
+    }
+}
+
+fn backoff(p: &TokenStream, backoff: &Backoff) -> TokenStream {
+    match backoff {
+        Backoff::Fixed { every } => {
+            let every = duration(*every);
+            quote!(#p::Backoff::fixed(#every))
+        }
+        Backoff::Exponential { base, max } => {
+            let (base, max) = (duration(*base), duration(*max));
+            quote!(#p::Backoff::exponential(#base, #max))
+        }
+    }
+}
+
+fn some(value: impl ToTokens) -> TokenStream {
+    quote!(::core::option::Option::Some(#value))
+}
+
+fn duration(duration: Duration) -> TokenStream {
+    // `outbox_core::duration` reads a hundred years at most, which is far from the end of `u64`.
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    quote!(::core::time::Duration::from_millis(#millis))
+}

@@ -1,0 +1,136 @@
+//! `event = "order.placed", max_attempts = 8, backoff = exponential("30s", max = "1h")`
+
+use proc_macro2::{Ident, Span};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{LitInt, LitStr, Path, Token, parenthesized};
+
+use crate::options::{self, Options};
+
+const OPTIONS: Options = Options {
+    owner: "a subscriber",
+    known: &[
+        "event",
+        "job",
+        "name",
+        "aliases",
+        "version",
+        "idempotent",
+        "max_attempts",
+        "backoff",
+        "timeout",
+        "priority",
+        "concurrency",
+        "when",
+        "crate",
+    ],
+    remark: "",
+};
+
+const BACKOFF: &str = "write `exponential(\"30s\", max = \"1h\")` or `fixed(\"10s\")`";
+
+/// What the attribute says.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(crate) event: Option<LitStr>,
+    pub(crate) job: Option<LitStr>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) aliases: Vec<LitStr>,
+    pub(crate) version: Option<LitInt>,
+    pub(crate) idempotent: Option<LitStr>,
+    pub(crate) max_attempts: Option<LitInt>,
+    pub(crate) backoff: Option<BackoffArgs>,
+    pub(crate) timeout: Option<LitStr>,
+    pub(crate) priority: Option<LitInt>,
+    pub(crate) concurrency: Option<LitInt>,
+    pub(crate) when: Option<Path>,
+    pub(crate) krate: Option<Path>,
+}
+
+/// `exponential("30s", max = "1h")` or `fixed("10s")`
+pub(crate) enum BackoffArgs {
+    Exponential { base: LitStr, max: LitStr },
+    Fixed { every: LitStr },
+}
+
+impl Parse for Args {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if let Ok(bare) = input.fork().parse::<LitStr>() {
+            let text = bare.value();
+            let why = format!("say what `{text}` is: write `event = \"{text}\"` or `job = \"{text}\"`");
+            return Err(syn::Error::new(bare.span(), why));
+        }
+        let mut args = Self::default();
+        OPTIONS.parse_each(input, |key, input| args.take(key, input))?;
+        Ok(args)
+    }
+}
+
+impl Args {
+    fn take(&mut self, key: &str, input: ParseStream<'_>) -> syn::Result<()> {
+        match key {
+            "event" => self.event = Some(options::value(input)?),
+            "job" => self.job = Some(options::value(input)?),
+            "name" => self.name = Some(options::value(input)?),
+            "aliases" => self.aliases = aliases(input)?,
+            "version" => self.version = Some(options::value(input)?),
+            "idempotent" => self.idempotent = Some(options::value(input)?),
+            "max_attempts" => self.max_attempts = Some(options::value(input)?),
+            "backoff" => self.backoff = Some(options::value(input)?),
+            "timeout" => self.timeout = Some(options::value(input)?),
+            "priority" => self.priority = Some(options::value(input)?),
+            "concurrency" => self.concurrency = Some(options::value(input)?),
+            "when" => self.when = Some(when(input)?),
+            _ => self.krate = Some(options::path(input)?),
+        }
+        Ok(())
+    }
+}
+
+/// `("inventory.take", "inventory.reserve")`
+fn aliases(input: ParseStream<'_>) -> syn::Result<Vec<LitStr>> {
+    const FORM: &str = "earlier names stand in parentheses: write `aliases(\"inventory.take\")`";
+    if !input.peek(syn::token::Paren) {
+        return Err(syn::Error::new(input.span(), FORM));
+    }
+    let list;
+    parenthesized!(list in input);
+    let names = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
+    Ok(names.into_iter().collect())
+}
+
+fn when(input: ParseStream<'_>) -> syn::Result<Path> {
+    let span = input.span();
+    options::path(input).map_err(|_| syn::Error::new(span, "`when` names a function: write `when = is_large`"))
+}
+
+impl Parse for BackoffArgs {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let span = input.span();
+        let refused = |span: Span| syn::Error::new(span, BACKOFF);
+        let kind = input.call(Ident::parse_any).map_err(|_| refused(span))?;
+        if kind != "exponential" && kind != "fixed" || !input.peek(syn::token::Paren) {
+            return Err(refused(span));
+        }
+        let inside;
+        parenthesized!(inside in input);
+        let first = inside.parse().map_err(|_| refused(span))?;
+        let parsed = if kind == "fixed" {
+            Self::Fixed { every: first }
+        } else {
+            Self::Exponential { base: first, max: longest(&inside).map_err(|_| refused(span))? }
+        };
+        if inside.is_empty() { Ok(parsed) } else { Err(refused(span)) }
+    }
+}
+
+/// `, max = "1h"`
+fn longest(input: ParseStream<'_>) -> syn::Result<LitStr> {
+    input.parse::<Token![,]>()?;
+    let key: Ident = input.parse()?;
+    if key != "max" {
+        return Err(syn::Error::new(key.span(), BACKOFF));
+    }
+    options::value(input)
+}

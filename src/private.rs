@@ -1,0 +1,14 @@
+//! Not public API: all that generated code may name, and nothing else. It changes without notice.
+
+pub use outbox_core::check;
+pub use outbox_core::inventory;
+pub use outbox_core::name::{
+    EventName, JobName, Names, default_handler_name, event_name_is_taken_twice, job_name_is_taken_twice,
+};
+pub use outbox_core::serde;
+pub use outbox_core::subscriber::RequiredModule;
+pub use outbox_core::{
+    Backoff, Event, EventDescriptor, EventId, FromDelivery, IdempotencyKey, Input, IntoOutcome, Job, JobDescriptor,
+    Kind, Message, Outcome, Place, Settings, Source, SubjectId, SubscriberDescriptor, Versions,
+};
+pub use outbox_macros::__load;

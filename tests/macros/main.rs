@@ -1,0 +1,10 @@
+//! What the attributes register, and that correct code is accepted as it stands. The mistakes are in `tests/ui`.
+
+mod calling;
+mod catalogue;
+mod events;
+mod jobs;
+mod payloads;
+mod settings;
+mod subjects;
+mod support;
