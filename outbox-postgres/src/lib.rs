@@ -1,1 +1,59 @@
-//! stub
+//! The engine of `outbox` on PostgreSQL. Users name the facade crate `outbox`.
+//!
+//! The map:
+//!
+//! - [`Outbox`] is the handle that an application holds, [`OutboxBuilder`] how it is made, [`migrate()`] what makes its tables.
+//! - [`Publish`], [`PublishAll`] and [`Enqueue`] write into the caller's transaction; [`OutboxTransaction`] is one whose commit
+//!   wakes the workers.
+//! - `step/` is what happens to a row: one verb, one function, one statement beside it, no timing.
+//! - `service/` is when: one loop each, no SQL. The *worker* claims and runs, the *settler* settles, the *lease keeper* renews
+//!   apart from both, *upkeep* rescues, backfills and makes partitions, the *listener* hears of other processes' commits.
+//!
+//! A job's way:
+//!
+//! ```text
+//!   publish ──▶ pending ──claim──▶ running ──run, settle──▶ succeeded
+//!                  ▲                  │
+//!                  │                  ├──▶ failed ──redrive──▶ pending
+//!                  └──────────────────┘
+//!      retry · snooze · return · rescue
+//! ```
+
+mod backoff;
+mod builder;
+mod cancellation;
+mod config;
+mod enqueue;
+mod error;
+mod fan_out;
+mod identity;
+mod jsonb;
+mod lane;
+mod migrate;
+mod outbox;
+mod publish;
+mod schema;
+mod scope;
+mod service;
+mod signal;
+mod sqlstate;
+mod step;
+mod transaction;
+mod tx;
+mod wake;
+
+pub use builder::OutboxBuilder;
+pub use cancellation::Cancellation;
+pub use enqueue::{Enqueue, Enqueued, Enqueuing};
+pub use error::{BuildError, MigrateError, OperationError, PublishError, RunError, SettingFault};
+pub use jsonb::Refusal;
+pub use migrate::{migrate, migrate_schema};
+pub use outbox::Outbox;
+pub use publish::{Publish, PublishAll, Published, Publishing, PublishingAll};
+pub use schema::{InvalidSchema, Schema};
+pub use service::{DrainError, Drained};
+pub use signal::shutdown_signal;
+pub use step::failed::FailedJob;
+pub use step::survey::Unclaimed;
+pub use transaction::OutboxTransaction;
+pub use tx::Tx;

@@ -1,0 +1,16 @@
+-- ULID helpers. Ids are stored as uuid (16 bytes, sorted by bytes as ULIDs are); ULID text exists only at the edge.
+
+-- 26 characters of Crockford base32, out of 128 bits with two zero bits in front: `select ulid(id) from event`.
+create function ulid(id uuid) returns text
+language sql immutable strict parallel safe set search_path from current as $$
+  select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ',
+           substring(b.bits from 5 * i + 1 for 5)::bit(5)::int + 1, 1), '' order by i)
+  from (select b'00' || ('x' || replace(id::text, '-', ''))::bit(128) as bits) b,
+       generate_series(0, 25) i
+$$;
+
+-- The smallest ULID of an instant: the bound of a partition of `event`.
+create function ulid_floor(at timestamptz) returns uuid
+language sql immutable strict parallel safe set search_path from current as $$
+  select rpad(lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid
+$$;

@@ -1,0 +1,263 @@
+//! From a pool and a few settings to an [`Outbox`], or to every reason why not.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use outbox_core::lease::Lease;
+use outbox_core::{Registry, SubscriberDescriptor, TypeMap};
+use sqlx::{PgConnection, PgPool};
+
+use crate::config::Config;
+use crate::error::{BuildError, SettingFault};
+use crate::fan_out::FanOut;
+use crate::outbox::{Inner, Outbox};
+use crate::schema::Schema;
+use crate::service::Roster;
+use crate::step::{self, Statements};
+use crate::wake::Wake;
+use crate::{migrate, scope};
+
+/// Describes an [`Outbox`]. Every setting has a default that works.
+#[derive(Debug)]
+#[must_use = "nothing is built until `build()`"]
+pub struct OutboxBuilder {
+    pool: PgPool,
+    registry: Registry,
+    state: TypeMap,
+    config: Config,
+    schema: Option<String>,
+    lease: Option<Duration>,
+}
+
+impl OutboxBuilder {
+    pub(crate) fn new(pool: PgPool) -> Self {
+        Self {
+            pool,
+            registry: Registry::linked(),
+            state: TypeMap::default(),
+            config: Config::default(),
+            schema: None,
+            lease: None,
+        }
+    }
+
+    /// A value that handlers take as `State<T>`, cloned for each execution.
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.state.insert(value);
+        self
+    }
+
+    /// The schema that its tables live in. Default: `system`.
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = Some(schema.into());
+        self
+    }
+
+    /// Runs only the handlers of these modules (the first word of their stored names). Default: all that are linked. What is
+    /// published still reaches every subscriber.
+    pub fn modules<M: Into<String>>(mut self, modules: impl IntoIterator<Item = M>) -> Self {
+        self.config.modules = Some(modules.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Most executions at once in this process. Default: 16.
+    pub fn concurrency(mut self, most: u32) -> Self {
+        self.config.concurrency = most;
+        self
+    }
+
+    /// Most executions at once of one module's handlers in this process. Default: as many as the process.
+    pub fn module_concurrency(mut self, module: impl Into<String>, most: u32) -> Self {
+        self.config.module_concurrency.insert(module.into(), most);
+        self
+    }
+
+    /// Most jobs of one claim. Default: 100.
+    pub fn batch(mut self, most: u32) -> Self {
+        self.config.batch = most;
+        self
+    }
+
+    /// Most claimed jobs that wait in memory beside those that run; 0 claims into free slots only. Default: 100.
+    pub fn prefetch(mut self, most: u32) -> Self {
+        self.config.prefetch = most;
+        self
+    }
+
+    /// How long this worker keeps its jobs when it stops answering: 2 s to 10 min. Another worker takes them over within a
+    /// second behind that. Default: 10 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// How often an idle worker looks for due jobs, a fifth more at most. Default: 1 s.
+    pub fn poll_interval(mut self, interval: Duration) -> Self {
+        self.config.poll_interval = interval;
+        self
+    }
+
+    /// Neither NOTIFY nor LISTEN: work of other processes is found by polling alone. For servers and poolers where they do
+    /// not work.
+    pub fn poll_only(mut self) -> Self {
+        self.config.poll_only = true;
+        self
+    }
+
+    /// How long a shutdown waits for running handlers. Default: 10 s.
+    pub fn shutdown_budget(mut self, budget: Duration) -> Self {
+        self.config.shutdown_budget = budget;
+        self
+    }
+
+    /// Largest payload, in bytes of JSON. Default: 1 MiB.
+    pub fn payload_limit(mut self, bytes: usize) -> Self {
+        self.config.payload_limit = bytes;
+        self
+    }
+
+    /// How many times a job's process may die while it is held, before the job fails. Default: 3.
+    pub fn crash_limit(mut self, crashes: u32) -> Self {
+        self.config.crash_limit = crashes;
+        self
+    }
+
+    /// A name for logs and the `worker` table. Default: host name and process id.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.config.name = name.into();
+        self
+    }
+
+    /// What counts as linked. Default: everything that is linked. For tests, which want other wirings beside each other.
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Checks the wiring and the settings, reports every fault at once, checks the tables, and declares this binary's handlers
+    /// to the catalogue that every publisher reads.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    ///
+    /// # Cancel safety
+    /// Dropped in the middle, the handlers are declared or not; nothing else happens.
+    pub async fn build(mut self) -> Result<Outbox, BuildError> {
+        let faults = self.registry.faults(&self.state);
+        if !faults.is_empty() {
+            return Err(BuildError::Wiring(faults));
+        }
+        if let Some(schema) = &self.schema {
+            self.config.schema = Schema::new(schema)?;
+        }
+        let runs = self.checked_settings()?;
+        let outbox = self.assemble(runs);
+        let mut connection = outbox.pool().acquire().await?;
+        check_version(&mut connection, outbox.schema()).await?;
+        let activated = step::declare::declare(&mut connection, outbox.statements(), outbox.registry()).await?;
+        for handler in &activated {
+            tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
+        }
+        report_undeclared(&outbox, &mut connection).await?;
+        Ok(outbox)
+    }
+
+    /// The handlers that this process runs, when every setting can work.
+    fn checked_settings(&mut self) -> Result<Vec<&'static SubscriberDescriptor>, BuildError> {
+        let mut faults = Vec::new();
+        if let Some(length) = self.lease {
+            match Lease::new(length) {
+                Some(lease) => self.config.lease = lease,
+                None => faults.push(SettingFault::Lease(length)),
+            }
+        }
+        let numbers = [
+            ("concurrency", self.config.concurrency),
+            ("batch", self.config.batch),
+            ("crash_limit", self.config.crash_limit),
+        ];
+        faults.extend(numbers.iter().filter(|(_, number)| *number == 0).map(|(option, _)| SettingFault::Zero(option)));
+        if self.config.module_concurrency.values().any(|most| *most == 0) {
+            faults.push(SettingFault::Zero("module_concurrency"));
+        }
+        let linked: BTreeSet<_> = self.registry.subscribers().iter().map(|one| one.module()).collect();
+        let unknown = |option, module: &String| SettingFault::UnknownModule {
+            option,
+            module: module.clone(),
+            linked: linked.iter().copied().collect::<Vec<_>>().join(", "),
+        };
+        let is_unknown = |module: &&String| !linked.contains(module.as_str());
+        faults.extend(self.config.modules.iter().flatten().filter(is_unknown).map(|module| unknown("modules", module)));
+        faults.extend(
+            self.config
+                .module_concurrency
+                .keys()
+                .filter(is_unknown)
+                .map(|module| unknown("module_concurrency", module)),
+        );
+        if !faults.is_empty() {
+            return Err(BuildError::Settings(faults));
+        }
+        let wanted =
+            |module: &str| self.config.modules.as_ref().is_none_or(|modules| modules.iter().any(|one| one == module));
+        Ok(self.registry.subscribers().iter().copied().filter(|one| wanted(one.module())).collect())
+    }
+
+    fn assemble(self, runs: Vec<&'static SubscriberDescriptor>) -> Outbox {
+        let names = self.registry.events().iter().map(|event| event.name).collect::<BTreeSet<_>>();
+        let fan_outs: HashMap<_, _> = names.into_iter().map(|name| (name, FanOut::of(&self.registry, name))).collect();
+        let wake = Wake::new(&self.pool.connect_options(), self.config.schema.channel(), self.config.poll_only);
+        let inner = Arc::new(Inner {
+            statements: Statements::new(&self.config.schema),
+            pool: self.pool,
+            config: self.config,
+            registry: self.registry,
+            runs,
+            state: self.state,
+            fan_outs,
+            wake: Arc::new(wake),
+            published: AtomicU64::new(0),
+            running: AtomicBool::new(false),
+        });
+        scope::register(&inner);
+        Outbox::from_inner(inner)
+    }
+}
+
+async fn check_version(connection: &mut PgConnection, schema: &Schema) -> Result<(), BuildError> {
+    let named = || schema.as_str().to_owned();
+    match migrate::version(connection, schema).await? {
+        Some(found) if found > migrate::NEWEST => {
+            Err(BuildError::TooNew { schema: named(), found, known: migrate::NEWEST })
+        }
+        Some(found) if found == migrate::NEWEST => Ok(()),
+        _ => Err(BuildError::NotMigrated { schema: named() }),
+    }
+}
+
+/// A stored name that nobody declares any more is most often a rename that forgot its alias: say so once, at the start.
+async fn report_undeclared(outbox: &Outbox, connection: &mut PgConnection) -> Result<(), BuildError> {
+    let own: Vec<_> = outbox.registry().subscribers().iter().flat_map(|one| one.all_names()).collect();
+    for (handler, source) in step::survey::undeclared(connection, outbox.statements(), &own).await? {
+        tracing::warn!(
+            handler,
+            source,
+            "events still fan out to this subscriber, which neither this binary nor a running worker declares; if it was renamed, \
+             say `aliases(..)` at the new name; if it is gone for good, retire it"
+        );
+    }
+    let (names, versions) = Roster::of(outbox).pairs();
+    let waiting = step::survey::unclaimed(connection, outbox.statements(), &names, &versions).await?;
+    let by_name: BTreeMap<_, _> = waiting.iter().map(|one| (one.job_type.as_str(), one)).collect();
+    for (handler, jobs) in by_name {
+        tracing::warn!(
+            handler,
+            version = jobs.version,
+            waiting = jobs.waiting,
+            "jobs wait for a handler that nobody runs; they are kept, uncharged"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The settings of an outbox, each with a default that works.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use outbox_core::lease::Lease;
+use outbox_core::transition::DEFAULT_CRASH_LIMIT;
+
+use crate::schema::Schema;
+
+/// All settings, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) schema: Schema,
+    /// Shows in the `worker` table and in logs.
+    pub(crate) name: String,
+    /// Modules whose handlers this process runs; `None`: all that are linked.
+    pub(crate) modules: Option<Vec<String>>,
+    /// Most executions at once in the process.
+    pub(crate) concurrency: u32,
+    pub(crate) module_concurrency: BTreeMap<String, u32>,
+    /// Most rows of one claim.
+    pub(crate) batch: u32,
+    /// Most jobs that wait in memory beside those that run.
+    pub(crate) prefetch: u32,
+    pub(crate) lease: Lease,
+    pub(crate) poll_interval: Duration,
+    /// Neither NOTIFY nor LISTEN.
+    pub(crate) poll_only: bool,
+    pub(crate) shutdown_budget: Duration,
+    /// In bytes of JSON.
+    pub(crate) payload_limit: usize,
+    pub(crate) crash_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            schema: Schema::default(),
+            name: format!("{}:{}", host_name(), std::process::id()),
+            modules: None,
+            concurrency: 16,
+            module_concurrency: BTreeMap::new(),
+            batch: 100,
+            prefetch: 100,
+            lease: Lease::default(),
+            poll_interval: Duration::from_secs(1),
+            poll_only: false,
+            shutdown_budget: Duration::from_secs(10),
+            payload_limit: 1024 * 1024,
+            crash_limit: DEFAULT_CRASH_LIMIT,
+        }
+    }
+}
+
+/// For people only: nothing is decided by it, because two containers can share a name.
+fn host_name() -> String {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    kernel.or_else(|| std::env::var("HOSTNAME").ok()).map_or_else(|| "host".to_owned(), |name| name.trim().to_owned())
+}

@@ -1,0 +1,283 @@
+//! The errors of each operation. Messages are lower case, name the thing and say what to do.
+
+use std::time::Duration;
+
+use outbox_core::{Fault, JobId};
+
+use crate::jsonb::Refusal;
+use crate::schema::{InvalidSchema, Schema};
+use crate::sqlstate;
+
+/// Why nothing was published (or enqueued).
+///
+/// Every variant but [`Database`](Self::Database) is found before anything is sent, and leaves the transaction usable.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The connection has no open transaction, so that the event would not commit with the rows it speaks of.
+    #[error(
+        "`{name}` was not published: no transaction is open on this connection; begin one with `outbox.begin()` or `pool.begin()` (a raw `BEGIN` does not count)"
+    )]
+    NoTransaction {
+        /// The event's or job's name.
+        name: &'static str,
+    },
+    /// No `Outbox` was built in this process.
+    #[error(
+        "`{name}` was not published: no `Outbox` is built in this process; call `Outbox::builder(pool).build().await` first and keep it"
+    )]
+    NoOutbox {
+        /// The event's or job's name.
+        name: &'static str,
+    },
+    /// Several were built, and nothing says which one is meant.
+    #[error(
+        "`{name}` was not published: {count} outboxes are built in this process; say which with `outbox.publish(&mut tx, &event)` or `outbox.scope(..)`"
+    )]
+    SeveralOutboxes {
+        /// The event's or job's name.
+        name: &'static str,
+        /// How many.
+        count: usize,
+    },
+    /// The value does not become JSON.
+    #[error("`{name}` cannot be written as JSON")]
+    Encode {
+        /// The event's or job's name.
+        name: &'static str,
+        /// What serde says.
+        source: serde_json::Error,
+    },
+    /// The payload is larger than this outbox allows.
+    #[error(
+        "the payload of `{name}` has {size} bytes and the limit is {limit}: store the large part elsewhere and publish a reference, or raise `.payload_limit(..)`"
+    )]
+    TooLarge {
+        /// The event's or job's name.
+        name: &'static str,
+        /// Its size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The payload is JSON that PostgreSQL does not store.
+    #[error("the payload of `{name}` cannot be stored: {refusal}")]
+    Payload {
+        /// The event's or job's name.
+        name: &'static str,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The subject, the key or a header holds a character that PostgreSQL does not store.
+    #[error("the {what} of `{name}` cannot be stored: {refusal}")]
+    Context {
+        /// The event's or job's name.
+        name: &'static str,
+        /// Which part.
+        what: &'static str,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The event has in-transaction subscribers that this binary does not link: without them it must not commit.
+    #[error(
+        "`{name}` was not published: its in-transaction subscribers {} are not linked into this binary; add their crates to `outbox::modules![..]`",
+        quoted(handlers)
+    )]
+    Unlinked {
+        /// The event's name.
+        name: &'static str,
+        /// The subscribers.
+        handlers: Vec<String>,
+    },
+    /// The transaction's snapshot is older than a subscriber's activation: retry the transaction, as for SQLSTATE 40001.
+    #[error(
+        "`{name}` was not published: a subscriber was activated after this transaction took its snapshot; retry the whole transaction"
+    )]
+    StaleSnapshot {
+        /// The event's name.
+        name: &'static str,
+    },
+    /// The tables are not there.
+    #[error(
+        "the schema `{schema}` has no outbox tables, or older ones than this binary: run `outbox::migrate(&pool)` first"
+    )]
+    NotMigrated {
+        /// The schema.
+        schema: String,
+        /// What the database says.
+        source: sqlx::Error,
+    },
+    /// The database refused the statement. The transaction is aborted, as after any failed statement.
+    #[error("`{name}` was not published: the database refused the statement")]
+    Database {
+        /// The event's or job's name.
+        name: &'static str,
+        /// What the database says.
+        source: sqlx::Error,
+    },
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl PublishError {
+    pub(crate) fn database(name: &'static str, schema: &Schema, source: sqlx::Error) -> Self {
+        if is_not_migrated(&source) {
+            Self::NotMigrated { schema: schema.as_str().to_owned(), source }
+        } else {
+            Self::Database { name, source }
+        }
+    }
+}
+
+pub(crate) fn is_not_migrated(error: &sqlx::Error) -> bool {
+    sqlstate::classify(error) == sqlstate::Class::Setup
+}
+
+/// Why an outbox was not built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The wiring is wrong; every fault is named.
+    #[error("the wiring of this binary is wrong:\n{}", lines(.0))]
+    Wiring(Vec<Fault>),
+    /// A setting cannot work.
+    #[error("the settings cannot work:\n{}", lines(.0))]
+    Settings(Vec<SettingFault>),
+    /// The schema's name is no identifier.
+    #[error(transparent)]
+    Schema(#[from] InvalidSchema),
+    /// The tables are missing, or older than this binary.
+    #[error(
+        "the schema `{schema}` has no outbox tables, or older ones than this binary: run `outbox::migrate(&pool)` first"
+    )]
+    NotMigrated {
+        /// The schema.
+        schema: String,
+    },
+    /// The tables are newer than this binary, and not compatible with it.
+    #[error(
+        "the schema `{schema}` is at version {found}, and this binary knows versions up to {known}: use a newer binary"
+    )]
+    TooNew {
+        /// The schema.
+        schema: String,
+        /// The version found.
+        found: i32,
+        /// The newest version known.
+        known: i32,
+    },
+    /// The database refused a statement or was not there.
+    #[error("the outbox could not be built")]
+    Database(#[from] sqlx::Error),
+}
+
+fn lines<T: std::fmt::Display>(faults: &[T]) -> String {
+    faults.iter().map(|fault| format!("  - {fault}")).collect::<Vec<_>>().join("\n")
+}
+
+/// A setting of the builder that cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingFault {
+    /// The lease is too short to be renewed in time, or uselessly long.
+    #[error("`.lease({0:?})`: a lease has 2 s to 10 min")]
+    Lease(Duration),
+    /// A number that has to be at least one.
+    #[error("`.{0}(0)`: at least 1 is needed")]
+    Zero(&'static str),
+    /// A module that declares no handler.
+    #[error(
+        "`.{option}` names the module `{module}`, but no linked subscriber has a name that begins with `{module}.`; linked are: {linked}"
+    )]
+    UnknownModule {
+        /// The option.
+        option: &'static str,
+        /// The module.
+        module: String,
+        /// The modules that are linked.
+        linked: String,
+    },
+}
+
+/// Why the tables were not brought up to date. Nothing is left half done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// The schema's name is no identifier.
+    #[error(transparent)]
+    Schema(#[from] InvalidSchema),
+    /// The database is newer than this binary.
+    #[error(
+        "the schema `{schema}` is at version {found}, and this binary knows versions up to {known}: nothing was changed; use a newer binary"
+    )]
+    TooNew {
+        /// The schema.
+        schema: String,
+        /// The version found.
+        found: i32,
+        /// The newest version known.
+        known: i32,
+    },
+    /// A migration that was applied is not the one that this binary knows.
+    #[error(
+        "migration {version} of the schema `{schema}` was applied from a text that differs from this binary's: nothing was changed"
+    )]
+    Changed {
+        /// The schema.
+        schema: String,
+        /// The migration.
+        version: i32,
+    },
+    /// A migration failed, and was undone.
+    #[error("migration {version} (`{name}`) failed and was undone")]
+    Failed {
+        /// The migration.
+        version: i32,
+        /// Its name.
+        name: &'static str,
+        /// What the database says.
+        source: sqlx::Error,
+    },
+    /// The database refused a statement or was not there.
+    #[error("the tables were not brought up to date")]
+    Database(#[from] sqlx::Error),
+}
+
+/// Why workers do not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// `run` was called twice on one outbox.
+    #[error(
+        "this outbox is running already: one process is one worker; raise `.concurrency(..)` to run more jobs at once"
+    )]
+    AlreadyRunning,
+    /// No handler is linked, or none of the modules asked for.
+    #[error("nothing to run: no subscriber is linked into this binary; name its crates in `outbox::modules![..]`")]
+    NoHandlers,
+    /// The operating system gave no thread for renewing the lease.
+    #[error("the thread that renews the lease could not be started")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Why an operator's command was not carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// No failed job has this id.
+    #[error(
+        "job {0} is not failed: only a failed job is run again, and one whose event has no live job of the same handler"
+    )]
+    NotFailed(JobId),
+    /// No live job has this id.
+    #[error("job {0} is neither pending nor running")]
+    NotLive(JobId),
+    /// The catalogue does not know this handler.
+    #[error("the catalogue knows no subscriber `{0}`")]
+    UnknownSubscriber(String),
+    /// The database refused a statement or was not there.
+    #[error("the command was not carried out")]
+    Database(#[from] sqlx::Error),
+}

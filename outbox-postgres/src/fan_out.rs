@@ -1,0 +1,41 @@
+//! What this binary itself knows of an event's subscribers; publish unites it with the catalogue.
+
+use outbox_core::{Registry, Source, SubscriberDescriptor, Versions, name};
+
+/// The arguments of publish that depend on the event's name alone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FanOut {
+    pub(crate) patterns: Vec<String>,
+    pub(crate) handlers: Vec<&'static str>,
+    pub(crate) max_attempts: Vec<i32>,
+    pub(crate) priorities: Vec<i16>,
+    pub(crate) any_version: Vec<bool>,
+    /// In-transaction subscribers that are linked.
+    pub(crate) in_transaction: Vec<&'static str>,
+}
+
+impl FanOut {
+    pub(crate) fn of(registry: &Registry, event: &str) -> Self {
+        let mut fan_out = Self { patterns: name::patterns_of(event), ..Self::default() };
+        for subscriber in registry.handlers_of(event) {
+            fan_out.handlers.push(subscriber.name);
+            fan_out.max_attempts.push(max_attempts(subscriber));
+            fan_out.priorities.push(i16::from(subscriber.settings.priority));
+            fan_out.any_version.push(subscriber.versions == Versions::Any);
+        }
+        fan_out
+    }
+}
+
+/// As the column holds it.
+pub(crate) fn max_attempts(subscriber: &SubscriberDescriptor) -> i32 {
+    i32::try_from(subscriber.settings.max_attempts).unwrap_or(i32::MAX)
+}
+
+/// The source of a handler as the catalogue stores it: what it receives, and of which kind that is.
+pub(crate) fn source(subscriber: &SubscriberDescriptor) -> (&'static str, &'static str) {
+    match subscriber.source {
+        Source::Event(pattern) => (pattern, "event"),
+        Source::Job(job) => (job, "job"),
+    }
+}

@@ -1,0 +1,91 @@
+//! A connection of the engine's own, for one service, with a deadline on every await.
+//!
+//! Handlers cannot take it, however many connections they want, and no service waits for another's. A statement whose answer
+//! did not come in time leaves the connection in an unknown state, so the connection is closed; what the statement did is
+//! then unknown too, and every statement of the engine is written so that running it again is harmless.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
+
+use crate::sqlstate::{self, Class};
+
+/// Longest wait for a new connection.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Longest wait of the server for a row that somebody else has locked.
+const LOCK_LIMIT: Duration = Duration::from_millis(500);
+
+/// One service's connection. It is made when it is first needed, and again after it broke.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    options: PgConnectOptions,
+    connection: Option<PgConnection>,
+}
+
+/// A statement of the engine that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaneError {
+    #[error("no answer from the database within {0:?}")]
+    Deadline(Duration),
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+impl LaneError {
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Self::Deadline(_) => Class::Connection,
+            Self::Database(error) => sqlstate::classify(error),
+        }
+    }
+}
+
+impl Lane {
+    /// A lane for `purpose`, which shows in `pg_stat_activity`.
+    pub(crate) fn new(options: &PgConnectOptions, purpose: &str) -> Self {
+        let options = options.clone().application_name(&format!("outbox {purpose}")).disable_statement_logging();
+        Self { options, connection: None }
+    }
+
+    /// Runs one step within `limit`.
+    pub(crate) async fn run<T>(
+        &mut self,
+        limit: Duration,
+        step: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, LaneError> {
+        // Out of the lane while the step runs: a future that is dropped in the middle takes the connection with it, whose state
+        // nobody knows any more.
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connect(&self.options).await?,
+        };
+        let result = match tokio::time::timeout(limit, step(&mut connection)).await {
+            Ok(result) => result.map_err(LaneError::from),
+            Err(_) => Err(LaneError::Deadline(limit)),
+        };
+        if !result.as_ref().is_err_and(|error| error.class() == Class::Connection) {
+            self.connection = Some(connection);
+        }
+        result
+    }
+
+    /// Closes the connection, politely and not for long.
+    pub(crate) async fn close(mut self) {
+        if let Some(connection) = self.connection.take() {
+            let _ = tokio::time::timeout(Duration::from_millis(500), connection.close()).await;
+        }
+    }
+}
+
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LaneError> {
+    let attempt = async {
+        let mut connection = PgConnection::connect_with(options).await?;
+        // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
+        let settings =
+            format!("set jit = off; set lock_timeout = {}; set statement_timeout = '30s'", LOCK_LIMIT.as_millis());
+        connection.execute(AssertSqlSafe(settings)).await?;
+        Ok(connection)
+    };
+    tokio::time::timeout(CONNECT_LIMIT, attempt).await.unwrap_or(Err(LaneError::Deadline(CONNECT_LIMIT)))
+}

@@ -1,0 +1,165 @@
+//! Brings the tables up to date, in a schema and with a history of their own.
+//!
+//! Everything happens in one transaction behind a lock that ends with it: several processes can migrate at once, and one that
+//! dies in the middle leaves nothing behind. The same files can be applied by hand: they use unqualified names, so
+//! `set search_path to system, pg_temp` and run them in order.
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool, Row as _};
+
+use crate::error::MigrateError;
+use crate::schema::Schema;
+
+struct Migration {
+    version: i32,
+    name: &'static str,
+    text: &'static str,
+}
+
+macro_rules! migrations {
+    ($($version:literal $name:literal),* $(,)?) => {
+        [$(Migration { version: $version, name: $name, text: include_str!(concat!("../migrations/", $name, ".sql")) },)*]
+    };
+}
+
+/// Forward only; a released one never changes.
+static MIGRATIONS: [Migration; 8] = migrations![
+    1 "0001_ulid",
+    2 "0002_event",
+    3 "0003_job",
+    4 "0004_subscription",
+    5 "0005_keys",
+    6 "0006_worker",
+    7 "0007_redrive",
+    8 "0008_partitions",
+];
+
+/// The newest version that this binary knows.
+pub(crate) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Brings the tables in the schema `system` up to date. Safe to run from many processes at once, and again.
+///
+/// Needs neither a superuser nor an extension: the right to create a schema in this database, or one that is there and is
+/// the caller's.
+///
+/// # Errors
+/// See [`MigrateError`]; whatever it is, nothing was changed.
+///
+/// # Cancel safety
+/// Dropped in the middle, nothing is changed.
+pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
+    migrate_schema(pool, crate::schema::DEFAULT_SCHEMA).await
+}
+
+/// As [`migrate`], in a schema of another name.
+///
+/// # Errors
+/// See [`MigrateError`]; whatever it is, nothing was changed.
+///
+/// # Cancel safety
+/// Dropped in the middle, nothing is changed.
+pub async fn migrate_schema(pool: &PgPool, schema: &str) -> Result<(), MigrateError> {
+    let schema = Schema::new(schema)?;
+    // A connection of its own: the settings below must not reach the application's, and a future that is dropped takes the
+    // connection with it.
+    let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+    let mut transaction = connection.begin().await?;
+    apply_pending(&mut transaction, &schema).await?;
+    transaction.commit().await?;
+    connection.close().await?;
+    Ok(())
+}
+
+async fn apply_pending(connection: &mut PgConnection, schema: &Schema) -> Result<(), MigrateError> {
+    prepare(connection, schema).await?;
+    let applied = applied(connection, schema).await?;
+    let newest = applied.last().map_or(0, |(version, _)| *version);
+    if newest > NEWEST {
+        return Err(MigrateError::TooNew { schema: schema.as_str().to_owned(), found: newest, known: NEWEST });
+    }
+    for migration in &MIGRATIONS {
+        match applied.iter().find(|(version, _)| *version == migration.version) {
+            Some((version, checksum)) if *checksum != checksum_of(migration) => {
+                return Err(MigrateError::Changed { schema: schema.as_str().to_owned(), version: *version });
+            }
+            Some(_) => {}
+            None => apply(connection, schema, migration).await?,
+        }
+    }
+    Ok(())
+}
+
+/// The lock, the schema, the history table.
+async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), sqlx::Error> {
+    let name = schema.as_str();
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended($1, 0))")
+        .bind(format!("outbox migrate {name}"))
+        .execute(&mut *connection)
+        .await?;
+    let there =
+        sqlx::query("select from pg_namespace where nspname = $1").bind(name).fetch_optional(&mut *connection).await?;
+    if there.is_none() {
+        // Not `if not exists`: that asks for the right to create even where nothing is to be created.
+        connection.execute(AssertSqlSafe(format!("create schema \"{name}\""))).await?;
+    }
+    let history = schema.table("migration");
+    connection
+        .execute(AssertSqlSafe(format!(
+            "create table if not exists {history} (version int primary key, name text not null, checksum text not null,
+             applied_at timestamptz not null default clock_timestamp())"
+        )))
+        .await?;
+    // pg_temp last: nobody's temporary table may stand in for one of ours.
+    connection.execute(AssertSqlSafe(format!("set local search_path to \"{name}\", pg_temp"))).await?;
+    Ok(())
+}
+
+async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Vec<(i32, String)>, sqlx::Error> {
+    let history = schema.table("migration");
+    let text = format!("select version, checksum from {history} order by version");
+    let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(connection).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+async fn apply(connection: &mut PgConnection, schema: &Schema, migration: &Migration) -> Result<(), MigrateError> {
+    let failed = |source| MigrateError::Failed { version: migration.version, name: migration.name, source };
+    sqlx::raw_sql(migration.text).execute(&mut *connection).await.map_err(failed)?;
+    let history = schema.table("migration");
+    let text = format!("insert into {history} (version, name, checksum) values ($1, $2, $3)");
+    sqlx::query(AssertSqlSafe(text))
+        .bind(migration.version)
+        .bind(migration.name)
+        .bind(checksum_of(migration))
+        .execute(connection)
+        .await
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Tells texts apart by accident, not by malice.
+fn checksum_of(migration: &Migration) -> String {
+    format!("{:016x}", outbox_core::name::hash(migration.text))
+}
+
+/// The version of the tables, or `None` where there are none.
+pub(crate) async fn version(connection: &mut PgConnection, schema: &Schema) -> Result<Option<i32>, sqlx::Error> {
+    let history = schema.table("migration");
+    let there = sqlx::query("select to_regclass($1) is not null").bind(&history).fetch_one(&mut *connection).await?;
+    if !there.try_get::<bool, _>(0)? {
+        return Ok(None);
+    }
+    let text = format!("select max(version) from {history}");
+    sqlx::query(AssertSqlSafe(text)).fetch_one(connection).await?.try_get(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbered_without_gaps_and_as_their_files() {
+        for (place, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(usize::try_from(migration.version), Ok(place + 1));
+            assert!(migration.name.starts_with(&format!("{:04}_", migration.version)), "{}", migration.name);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The handle that an application holds.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use outbox_core::{Event, Job, JobId, Metadata, Registry, SubscriberDescriptor, TypeMap};
+use sqlx::{PgConnection, PgPool};
+
+use crate::builder::OutboxBuilder;
+use crate::config::Config;
+use crate::enqueue::{Enqueuing, Order};
+use crate::error::{OperationError, PublishError, RunError};
+use crate::fan_out::FanOut;
+use crate::publish::{Batch, Publishing, PublishingAll};
+use crate::schema::Schema;
+use crate::scope::{self, Scope};
+use crate::service::{self, Drained};
+use crate::step::failed::FailedJob;
+use crate::step::survey::Unclaimed;
+use crate::step::{self, Statements};
+use crate::transaction::OutboxTransaction;
+use crate::wake::Wake;
+
+/// An outbox: what a process publishes through, and, while [`run`](Self::run) runs, one worker.
+///
+/// Cheap to clone; all clones are the same outbox.
+#[derive(Clone)]
+pub struct Outbox {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) pool: PgPool,
+    pub(crate) config: Config,
+    pub(crate) statements: Statements,
+    pub(crate) registry: Registry,
+    /// Handlers that this process runs.
+    pub(crate) runs: Vec<&'static SubscriberDescriptor>,
+    pub(crate) state: TypeMap,
+    pub(crate) fan_outs: HashMap<&'static str, FanOut>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) published: AtomicU64,
+    pub(crate) running: AtomicBool,
+}
+
+impl Outbox {
+    /// Begins to describe an outbox on the application's pool. Handlers that take `Tx` get their connections from it; the
+    /// engine has a few of its own beside it.
+    pub fn builder(pool: PgPool) -> OutboxBuilder {
+        OutboxBuilder::new(pool)
+    }
+
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    /// A transaction on the application's pool whose commit wakes the workers.
+    ///
+    /// # Errors
+    /// When the pool has no connection to give, or `BEGIN` fails.
+    ///
+    /// # Cancel safety
+    /// Dropping this future leaves no open transaction behind: `BEGIN` runs to its end in a task of its own.
+    pub async fn begin(&self) -> Result<OutboxTransaction, sqlx::Error> {
+        // Dropped while BEGIN is under way, sqlx's own future would give the connection back with the transaction open.
+        let pool = self.inner.pool.clone();
+        let begun = tokio::spawn(async move { pool.begin().await }).await;
+        let transaction = begun.map_err(|_| sqlx::Error::WorkerCrashed)??;
+        Ok(OutboxTransaction::new(transaction, self.clone()))
+    }
+
+    /// Publishes in the caller's transaction through this outbox, whatever the scope; see [`Publish::publish`](crate::Publish::publish).
+    pub fn publish<'c, E: Event>(&self, transaction: &'c mut PgConnection, event: &E) -> Publishing<'c> {
+        Publishing::new(transaction, self.batch(std::slice::from_ref(event)))
+    }
+
+    /// Publishes many in the caller's transaction through this outbox, whatever the scope; see
+    /// [`PublishAll::publish_all`](crate::PublishAll::publish_all).
+    pub fn publish_all<'c, E: Event>(&self, transaction: &'c mut PgConnection, events: &[E]) -> PublishingAll<'c> {
+        PublishingAll::new(transaction, self.batch(events))
+    }
+
+    /// Enqueues in the caller's transaction through this outbox, whatever the scope; see
+    /// [`Enqueue::enqueue`](crate::Enqueue::enqueue).
+    pub fn enqueue<'c, J: Job>(&self, transaction: &'c mut PgConnection, job: &J) -> Enqueuing<'c> {
+        Enqueuing::new(transaction, self.order(job))
+    }
+
+    /// Makes this the outbox that `publish` and `enqueue` inside `future` belong to.
+    ///
+    /// # Cancel safety
+    /// As safe as `future` is.
+    pub async fn scope<F: Future>(&self, future: F) -> F::Output {
+        Scope::new(self.clone(), Metadata::default()).run(future).await
+    }
+
+    /// Wakes the workers of this process at once and those of others by NOTIFY. For after the commit of a transaction that
+    /// was not begun by [`begin`](Self::begin).
+    pub fn kick(&self) {
+        self.inner.wake.kick();
+    }
+
+    /// Runs this process's worker until `shutdown` is ready: claims due jobs, runs and settles them, takes over the jobs of
+    /// workers that died, reconnects by itself.
+    ///
+    /// On shutdown nothing more is claimed, handlers see their `Cancellation`, and what is not finished within the shutdown
+    /// budget is given back at once, due now and uncharged.
+    ///
+    /// # Errors
+    /// When it is running already, or there is nothing to run. A database that is away is no error: it waits for it.
+    ///
+    /// # Cancel safety
+    /// Dropping this future stops the worker without waiting: its jobs are taken over by others when the lease ends.
+    pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+        service::run(self, shutdown).await
+    }
+
+    /// Runs every job that is due, and those that become due meanwhile, until none is left; for tests and one-off commands.
+    /// Jobs that wait for a retry or a later time are not waited for.
+    ///
+    /// # Errors
+    /// When it is running already, or the database refuses a statement.
+    ///
+    /// # Cancel safety
+    /// As for [`run`](Self::run).
+    pub async fn drain(&self) -> Result<Drained, service::DrainError> {
+        service::drain(self).await
+    }
+
+    /// What is linked into this binary, as `event -> [handlers]`.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    /// The schema that its tables live in.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.inner.config.schema
+    }
+
+    /// The application's pool.
+    #[must_use]
+    pub fn pool(&self) -> &PgPool {
+        &self.inner.pool
+    }
+
+    /// The newest failed jobs, at most `most`.
+    ///
+    /// # Errors
+    /// When the database does.
+    pub async fn failed(&self, most: u32) -> Result<Vec<FailedJob>, OperationError> {
+        Ok(step::failed::failed(&mut *self.acquire().await?, self.statements(), None, most).await?)
+    }
+
+    /// The newest failed jobs of one handler, at most `most`.
+    ///
+    /// # Errors
+    /// When the database does.
+    pub async fn failed_of(&self, handler: &str, most: u32) -> Result<Vec<FailedJob>, OperationError> {
+        Ok(step::failed::failed(&mut *self.acquire().await?, self.statements(), Some(handler), most).await?)
+    }
+
+    /// Gives a failed job a new life: due now, its attempts counted from nothing, its history kept. An effect whose inbox
+    /// mark is there is not repeated.
+    ///
+    /// # Errors
+    /// When no failed job has this id, or the database refuses.
+    pub async fn redrive(&self, job: JobId) -> Result<(), OperationError> {
+        self.redrive_as(job, false).await
+    }
+
+    /// As [`redrive`](Self::redrive), and removes the inbox mark first, so that an effect that is there is had once more.
+    ///
+    /// # Errors
+    /// When no failed job has this id, or the database refuses.
+    pub async fn redrive_by_force(&self, job: JobId) -> Result<(), OperationError> {
+        self.redrive_as(job, true).await
+    }
+
+    async fn redrive_as(&self, job: JobId, force: bool) -> Result<(), OperationError> {
+        if !step::redrive::redrive(&mut *self.acquire().await?, self.schema(), job, force).await? {
+            return Err(OperationError::NotFailed(job));
+        }
+        self.kick();
+        Ok(())
+    }
+
+    /// Ends a pending or running job as failed, reason cancelled. What its handler does meanwhile is not undone, but changes
+    /// nothing of the job any more.
+    ///
+    /// # Errors
+    /// When no live job has this id, or the database refuses.
+    pub async fn cancel(&self, job: JobId, why: &str) -> Result<(), OperationError> {
+        let why = outbox_core::error_chain::sanitise(why);
+        if step::cancel::cancel(&mut *self.acquire().await?, self.statements(), job, &why).await? {
+            Ok(())
+        } else {
+            Err(OperationError::NotLive(job))
+        }
+    }
+
+    /// No event fans out to this subscriber any more, until it is activated again. Its waiting jobs are still run.
+    ///
+    /// # Errors
+    /// When the catalogue does not know it, or the database refuses.
+    pub async fn retire(&self, subscriber: &str) -> Result<(), OperationError> {
+        let known = step::retire::retire(&mut *self.acquire().await?, self.schema(), subscriber).await?;
+        if known { Ok(()) } else { Err(OperationError::UnknownSubscriber(subscriber.to_owned())) }
+    }
+
+    /// Events fan out to a retired subscriber again, from now on.
+    ///
+    /// # Errors
+    /// When the catalogue does not know it, or the database refuses.
+    pub async fn activate(&self, subscriber: &str) -> Result<(), OperationError> {
+        let known = step::retire::activate(&mut *self.acquire().await?, self.schema(), subscriber).await?;
+        if known { Ok(()) } else { Err(OperationError::UnknownSubscriber(subscriber.to_owned())) }
+    }
+
+    /// Waiting jobs that no living worker, and not this process, can run: a handler was renamed without an alias, or is not
+    /// deployed. They keep waiting, uncharged.
+    ///
+    /// # Errors
+    /// When the database does.
+    pub async fn unclaimed(&self) -> Result<Vec<Unclaimed>, OperationError> {
+        let ranges = service::Roster::of(self);
+        let (names, versions) = ranges.pairs();
+        Ok(step::survey::unclaimed(&mut *self.acquire().await?, self.statements(), &names, &versions).await?)
+    }
+
+    async fn acquire(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, sqlx::Error> {
+        self.inner.pool.acquire().await
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    pub(crate) fn statements(&self) -> &Statements {
+        &self.inner.statements
+    }
+
+    pub(crate) fn state(&self) -> &TypeMap {
+        &self.inner.state
+    }
+
+    pub(crate) fn payload_limit(&self) -> usize {
+        self.inner.config.payload_limit
+    }
+
+    pub(crate) fn batch<E: Event>(&self, events: &[E]) -> Result<Batch, PublishError> {
+        Batch::of(self.clone(), events)
+    }
+
+    pub(crate) fn order<J: Job>(&self, job: &J) -> Result<Order, PublishError> {
+        Order::of(self.clone(), job)
+    }
+
+    /// What this binary knows of an event's subscribers, made once for the events that are linked.
+    pub(crate) fn fan_out(&self, event: &str) -> std::borrow::Cow<'_, FanOut> {
+        match self.inner.fan_outs.get(event) {
+            Some(fan_out) => std::borrow::Cow::Borrowed(fan_out),
+            None => std::borrow::Cow::Owned(FanOut::of(&self.inner.registry, event)),
+        }
+    }
+
+    /// How often anything was published through this outbox.
+    pub(crate) fn published(&self) -> u64 {
+        self.inner.published.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_published(&self) {
+        self.inner.published.fetch_add(1, Ordering::Relaxed);
+        scope::note_published();
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("schema", &self.schema().as_str())
+            .field("name", &self.config().name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! The schema that the tables live in, and the statements with its name filled in.
+
+use std::sync::Arc;
+
+use sqlx::AssertSqlSafe;
+
+/// The schema unless said otherwise.
+pub(crate) const DEFAULT_SCHEMA: &str = "system";
+
+/// A schema's name that is no plain identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` cannot be a schema of outbox: a lower-case letter or `_`, then letters, digits and `_`, at most 63 in all"
+)]
+pub struct InvalidSchema(String);
+
+/// A validated schema name: `[a-z_][a-z0-9_]{0,62}`, so that quoting it can never go wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Schema(Arc<str>);
+
+impl Schema {
+    /// The schema of this name.
+    ///
+    /// # Errors
+    /// When the name is no lower-case identifier, or begins with `pg_`, which PostgreSQL keeps to itself.
+    pub fn new(name: &str) -> Result<Self, InvalidSchema> {
+        let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+        let goes_on = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if starts && goes_on && name.len() <= 63 && !name.starts_with("pg_") {
+            Ok(Self(name.into()))
+        } else {
+            Err(InvalidSchema(name.chars().take(80).collect()))
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A statement file with `:schema.` replaced, the notation that `psql` understands too.
+    pub(crate) fn fill(&self, text: &str) -> Statement {
+        Statement(text.replace(":schema.", &format!("\"{}\".", self.0)).into())
+    }
+
+    /// A table's name, qualified and quoted.
+    pub(crate) fn table(&self, name: &str) -> String {
+        format!("\"{}\".{name}", self.0)
+    }
+
+    /// The NOTIFY channel of this schema. A channel has 63 bytes as an identifier has, so a long name is shortened.
+    pub(crate) fn channel(&self) -> String {
+        let full = format!("outbox_{}", self.0);
+        if full.len() <= 63 { full } else { format!("{}_{:016x}", &full[..46], outbox_core::name::hash(&self.0)) }
+    }
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self(DEFAULT_SCHEMA.into())
+    }
+}
+
+/// A statement, ready to run; cloning it copies no text.
+#[derive(Debug, Clone)]
+pub(crate) struct Statement(Arc<str>);
+
+impl Statement {
+    /// The text for sqlx. It holds no input but the schema's validated name.
+    pub(crate) fn text(&self) -> AssertSqlSafe<Arc<str>> {
+        AssertSqlSafe(Arc::clone(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_identifiers_are_schemas() {
+        for good in ["system", "_x", "a1_b2", &"a".repeat(63)] {
+            assert!(Schema::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "System", "1a", "a-b", "a.b", "a\"b", "a b", "pg_catalog", "é", &"a".repeat(64)] {
+            assert!(Schema::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_channel_fits_and_tells_schemas_apart() {
+        let long = |last| Schema::new(&format!("{}{last}", "a".repeat(62))).expect("valid").channel();
+        assert_eq!(Schema::default().channel(), "outbox_system");
+        assert!(long('b').len() <= 63);
+        assert_ne!(long('b'), long('c'));
+    }
+}

@@ -1,0 +1,72 @@
+//! To which outbox a `publish` belongs, and in which context it happens.
+//!
+//! Around each handler, and inside `outbox.scope(..)`, a task-local says so. A task that a handler spawns does not inherit
+//! it: pass the envelope, or wrap the task's future in `outbox.scope(..)`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use outbox_core::Metadata;
+
+use crate::error::PublishError;
+use crate::outbox::{Inner, Outbox};
+
+tokio::task_local! {
+    static SCOPE: Scope;
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    outbox: Outbox,
+    /// What a message published in here inherits.
+    metadata: Metadata,
+    /// Whether anything was, so that a commit knows whether there is somebody to wake.
+    published: Arc<AtomicBool>,
+}
+
+impl Scope {
+    pub(crate) fn new(outbox: Outbox, metadata: Metadata) -> Self {
+        Self { outbox, metadata, published: Arc::default() }
+    }
+
+    pub(crate) fn has_published(&self) -> bool {
+        self.published.load(Ordering::Relaxed)
+    }
+
+    pub(crate) async fn run<F: Future>(&self, future: F) -> F::Output {
+        SCOPE.scope(self.clone(), future).await
+    }
+}
+
+/// Every outbox of this process that is still in use.
+static BUILT: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+pub(crate) fn register(outbox: &Arc<Inner>) {
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    built.retain(|one| one.strong_count() > 0);
+    built.push(Arc::downgrade(outbox));
+}
+
+/// The outbox that a `publish` of `name` belongs to.
+pub(crate) fn current(name: &'static str) -> Result<Outbox, PublishError> {
+    if let Ok(outbox) = SCOPE.try_with(|scope| scope.outbox.clone()) {
+        return Ok(outbox);
+    }
+    let built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut alive = built.iter().filter_map(Weak::upgrade);
+    match (alive.next(), alive.count()) {
+        (Some(inner), 0) => Ok(Outbox::from_inner(inner)),
+        (Some(_), more) => Err(PublishError::SeveralOutboxes { name, count: more + 1 }),
+        (None, _) => Err(PublishError::NoOutbox { name }),
+    }
+}
+
+/// What a message published now inherits.
+pub(crate) fn metadata() -> Metadata {
+    SCOPE.try_with(|scope| scope.metadata.clone()).unwrap_or_default()
+}
+
+/// Something was published in the current scope, if there is one.
+pub(crate) fn note_published() {
+    let _ = SCOPE.try_with(|scope| scope.published.store(true, Ordering::Relaxed));
+}

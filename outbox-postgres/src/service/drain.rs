@@ -1,0 +1,109 @@
+//! Runs what is due until nothing is, then stops: for tests and one-off commands.
+
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::Running;
+use super::lease_keeper::LeaseKeeper;
+use super::roster::Roster;
+use crate::error::RunError;
+use crate::lane::{Lane, LaneError};
+use crate::outbox::Outbox;
+use crate::step::claim::{Claimed, Wanted};
+use crate::step::run::{Execution, Ran};
+use crate::{identity, step};
+
+const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// Most jobs of one claim.
+const BATCH: i32 = 100;
+
+/// What a drain did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Executions that ended; a job that was retried at once counts each time.
+    pub executions: u64,
+}
+
+/// Why a drain ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DrainError {
+    /// It could not start.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The database did not answer, or refused a statement.
+    #[error("the database refused a statement of the drain")]
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<LaneError> for DrainError {
+    fn from(error: LaneError) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// One job at a time, in the order of claims: a test that drains can rely on it.
+pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
+    let _running = Running::claim(outbox)?;
+    let roster = Roster::of(outbox);
+    let mut lane = Lane::new(&outbox.pool().connect_options(), "drain");
+    let (statements, config) = (outbox.statements(), outbox.config());
+    let (worker, sent) = (identity::random(), Instant::now());
+    let (name, ranges, lease) = (&config.name, roster.announced(), config.lease.length());
+    lane.run(STATEMENT_LIMIT, async |c| step::register::register(c, statements, worker, name, &ranges, lease).await)
+        .await?;
+    let keeper = LeaseKeeper::start(outbox, worker, sent).map_err(RunError::Thread)?;
+    let wanted = everything(&roster);
+    let mut drained = Drained::default();
+    loop {
+        let claim_id = identity::random();
+        let jobs = lane
+            .run(STATEMENT_LIMIT, async |c| step::claim::claim(c, statements, worker, claim_id, &wanted).await)
+            .await?;
+        if jobs.is_empty() {
+            break;
+        }
+        for job in jobs {
+            execute(outbox, &roster, &keeper, job, &mut lane).await?;
+            drained.executions += 1;
+        }
+    }
+    lane.run(STATEMENT_LIMIT, async |c| step::register::unregister(c, statements, worker).await).await?;
+    lane.close().await;
+    Ok(drained)
+}
+
+async fn execute(
+    outbox: &Outbox,
+    roster: &Roster,
+    keeper: &LeaseKeeper,
+    job: Claimed,
+    lane: &mut Lane,
+) -> Result<(), LaneError> {
+    let Some(handler) = roster.number_of(&job.job_type) else { return Ok(()) };
+    let handler = roster.handler(handler);
+    let execution =
+        Execution { outbox: outbox.clone(), handler, job, cancel: CancellationToken::new(), kill: keeper.lost.clone() };
+    if let Ran::Unsettled(settlement) = execution.run().await {
+        let (statements, batch) = (outbox.statements(), [settlement]);
+        lane.run(STATEMENT_LIMIT, async |c| step::settle::settle(c, statements, &batch).await).await?;
+    }
+    Ok(())
+}
+
+fn everything(roster: &Roster) -> Wanted {
+    let ranges = roster.ranges();
+    let (job_types, versions) = roster.pairs();
+    Wanted {
+        job_types,
+        versions,
+        handlers: ranges.iter().map(|range| i32::try_from(range.handler).unwrap_or(i32::MAX)).collect(),
+        limits: vec![BATCH; ranges.len()],
+        free: vec![BATCH; ranges.len()],
+        free_in_all: BATCH,
+        crashed_too: true,
+        most: BATCH,
+        ..roster.blank()
+    }
+}

@@ -1,0 +1,161 @@
+//! The life of a process under one worker id: from registration to an orderly end, or to the loss of its lease.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::in_hand::InHand;
+use super::lease_keeper::LeaseKeeper;
+use super::listener;
+use super::roster::Roster;
+use super::settler::{BATCH, Settler};
+use super::upkeep::Upkeep;
+use super::worker::Worker;
+use crate::backoff::Reconnect;
+use crate::error::RunError;
+use crate::lane::Lane;
+use crate::outbox::Outbox;
+use crate::{identity, step};
+
+const STATEMENT_LIMIT: Duration = Duration::from_secs(5);
+/// How long, past the shutdown budget, the last outcomes have to be written.
+const LAST_WRITE: Duration = Duration::from_millis(500);
+
+/// Runs under a new worker id until `stop` fires or the lease is lost.
+pub(crate) async fn run(outbox: &Outbox, stop: &CancellationToken) -> Result<(), RunError> {
+    let roster = Arc::new(Roster::of(outbox));
+    let Some((worker, registered)) = register(outbox, &roster, stop).await else { return Ok(()) };
+    let keeper = LeaseKeeper::start(outbox, worker, registered).map_err(RunError::Thread)?;
+    tracing::info!(%worker, handlers = roster.len(), schema = outbox.schema().as_str(), "worker started");
+    let epoch = Epoch::start(outbox, worker, roster);
+    tokio::select! {
+        () = stop.cancelled() => epoch.shut_down(outbox, &keeper).await,
+        () = keeper.lost.cancelled() => epoch.abandon().await,
+    }
+    drop(keeper);
+    if stop.is_cancelled() {
+        unregister(outbox, worker).await;
+        tracing::info!(%worker, "worker stopped");
+    }
+    Ok(())
+}
+
+/// The running services of one epoch.
+struct Epoch {
+    /// Ends claiming, listening and upkeep.
+    stop: CancellationToken,
+    /// Ends the executions.
+    kill: CancellationToken,
+    /// Ends settling.
+    give_up: CancellationToken,
+    worker: JoinHandle<()>,
+    settler: JoinHandle<()>,
+    beside: Vec<JoinHandle<()>>,
+}
+
+impl Epoch {
+    fn start(outbox: &Outbox, id: Uuid, roster: Arc<Roster>) -> Self {
+        let (stop, kill, give_up) = (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
+        let (outcomes, settled) = mpsc::channel(2 * BATCH);
+        let in_hand = Arc::new(InHand::default());
+        let options = outbox.pool().connect_options();
+        let settler = Settler {
+            outbox: outbox.clone(),
+            in_hand: Arc::clone(&in_hand),
+            lane: Lane::new(&options, "settle"),
+            outcomes: settled,
+            give_up: give_up.clone(),
+        };
+        let upkeep = Upkeep {
+            outbox: outbox.clone(),
+            worker: id,
+            in_hand: Arc::clone(&in_hand),
+            outcomes: outcomes.clone(),
+            lane: Lane::new(&options, "upkeep"),
+            stop: stop.clone(),
+        };
+        let worker =
+            Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };
+        let mut beside = vec![tokio::spawn(upkeep.run())];
+        if !outbox.config().poll_only {
+            beside.push(tokio::spawn(listener::run(outbox.clone(), stop.clone())));
+        }
+        Self { stop, kill, give_up, worker: tokio::spawn(worker.run()), settler: tokio::spawn(settler.run()), beside }
+    }
+
+    /// Orderly: no more claims, executions have the budget to end, what is left goes back at once.
+    async fn shut_down(self, outbox: &Outbox, keeper: &LeaseKeeper) {
+        self.stop.cancel();
+        let (kill, budget) = (self.kill.clone(), outbox.config().shutdown_budget);
+        let lost = keeper.lost.clone();
+        let give_up = self.give_up.clone();
+        // The budget goes on beside the ending, which it hurries along.
+        let hurry = tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(budget) => {}
+                () = lost.cancelled() => {}
+            }
+            kill.cancel();
+            tokio::time::sleep(LAST_WRITE).await;
+            give_up.cancel();
+        });
+        self.ended().await;
+        hurry.abort();
+    }
+
+    /// The lease is lost: everything ends now, and nothing is written, because others own the jobs.
+    async fn abandon(self) {
+        self.stop.cancel();
+        self.kill.cancel();
+        self.give_up.cancel();
+        self.ended().await;
+    }
+
+    async fn ended(self) {
+        // A task that panicked has ended too; its panic was reported by the runtime.
+        let _ = self.worker.await;
+        for service in self.beside {
+            let _ = service.await;
+        }
+        let _ = self.settler.await;
+    }
+}
+
+/// Registers, trying for as long as it takes. Answers when the registration was sent: the lease counts from then.
+async fn register(outbox: &Outbox, roster: &Roster, stop: &CancellationToken) -> Option<(Uuid, Instant)> {
+    let mut lane = Lane::new(&outbox.pool().connect_options(), "register");
+    let mut reconnect = Reconnect::default();
+    let config = outbox.config();
+    let (statements, name, ranges, lease) =
+        (outbox.statements(), &config.name, roster.announced(), config.lease.length());
+    while !stop.is_cancelled() {
+        // A fresh id each time: whether the last one was written is not known.
+        let (worker, sent) = (identity::random(), Instant::now());
+        let register = async |connection: &mut _| {
+            step::register::register(connection, statements, worker, name, &ranges, lease).await
+        };
+        match lane.run(STATEMENT_LIMIT, register).await {
+            Ok(()) => {
+                lane.close().await;
+                return Some((worker, sent));
+            }
+            Err(error) => reconnect.failed("register", &error, stop).await,
+        }
+    }
+    None
+}
+
+async fn unregister(outbox: &Outbox, worker: Uuid) {
+    let mut lane = Lane::new(&outbox.pool().connect_options(), "register");
+    let statements = outbox.statements();
+    let unregister = async |connection: &mut _| step::register::unregister(connection, statements, worker).await;
+    let bounded = tokio::time::timeout(LAST_WRITE, lane.run(LAST_WRITE, unregister)).await;
+    if !matches!(bounded, Ok(Ok(()))) {
+        tracing::warn!(%worker, "the worker's row could not be removed; its lease ends by itself");
+    }
+    lane.close().await;
+}

@@ -1,0 +1,60 @@
+//! The jobs that this worker knows that it holds, shared by those who claim, settle and look for lost ones.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use outbox_core::JobId;
+use uuid::Uuid;
+
+#[derive(Debug, Default)]
+pub(crate) struct InHand(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    jobs: HashSet<JobId>,
+    /// The claim that is under way: its jobs are nobody's loss yet.
+    claiming: Option<Uuid>,
+    /// The answer to a claim was lost, so jobs may stand as held that are not in hand.
+    suspicious: bool,
+}
+
+impl InHand {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Sets and flags cannot be left half written by a panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn claiming(&self, claim_id: Uuid) {
+        self.known().claiming = Some(claim_id);
+    }
+
+    pub(crate) fn claimed(&self, jobs: impl IntoIterator<Item = JobId>) {
+        let mut known = self.known();
+        known.claiming = None;
+        known.jobs.extend(jobs);
+    }
+
+    pub(crate) fn claim_lost(&self) {
+        let mut known = self.known();
+        known.claiming = None;
+        known.suspicious = true;
+    }
+
+    pub(crate) fn settled<'a>(&self, jobs: impl IntoIterator<Item = &'a JobId>) {
+        let mut known = self.known();
+        for job in jobs {
+            known.jobs.remove(job);
+        }
+    }
+
+    /// Whether a look for lost jobs is called for; asked once.
+    pub(crate) fn take_suspicion(&self) -> bool {
+        std::mem::take(&mut self.known().suspicious)
+    }
+
+    /// Those of `held` that nobody here knows of.
+    pub(crate) fn strangers(&self, held: Vec<(JobId, Uuid)>) -> Vec<(JobId, Uuid)> {
+        let known = self.known();
+        held.into_iter().filter(|(job, claim)| !known.jobs.contains(job) && known.claiming != Some(*claim)).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! Renews the lease, apart from the handlers: on a thread and a runtime of its own, so that a handler that blocks its thread
+//! does not stop it. When renewal fails for too long, handlers are cancelled before the lease ends.
+
+use std::time::{Duration, Instant};
+
+use outbox_core::lease::Lease;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::lane::Lane;
+use crate::outbox::Outbox;
+use crate::step;
+
+/// How soon a failed renewal is tried again.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// The running keeper of one worker's lease.
+#[derive(Debug)]
+pub(crate) struct LeaseKeeper {
+    /// Fires when the lease is lost, or about to end without having been renewed.
+    pub(crate) lost: CancellationToken,
+    stop: CancellationToken,
+}
+
+impl LeaseKeeper {
+    /// Starts renewing. `registered` is when the registration was sent: the lease counts from then.
+    pub(crate) fn start(outbox: &Outbox, worker: Uuid, registered: Instant) -> Result<Self, std::io::Error> {
+        let keeper = Self { lost: CancellationToken::new(), stop: CancellationToken::new() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let lane = Lane::new(&outbox.pool().connect_options(), "renew");
+        let renewals = Renewals {
+            outbox: outbox.clone(),
+            worker,
+            lease: outbox.config().lease,
+            lane,
+            renewed: registered,
+            lost: keeper.lost.clone(),
+        };
+        let stop = keeper.stop.clone();
+        std::thread::Builder::new().name("outbox-renew".into()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = renewals.run() => {}
+                }
+            });
+        })?;
+        Ok(keeper)
+    }
+}
+
+impl Drop for LeaseKeeper {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+struct Renewals {
+    outbox: Outbox,
+    worker: Uuid,
+    lease: Lease,
+    lane: Lane,
+    /// When the last renewal that succeeded was sent.
+    renewed: Instant,
+    lost: CancellationToken,
+}
+
+impl Renewals {
+    async fn run(mut self) {
+        let mut pause = self.lease.renew_every();
+        loop {
+            let left = self.lease.stop_after().saturating_sub(self.renewed.elapsed());
+            tokio::time::sleep(pause.min(left)).await;
+            pause = match self.renew().await {
+                Some(true) => self.lease.renew_every(),
+                Some(false) => {
+                    tracing::error!(worker = %self.worker, "lease lost: another node has taken over; every execution is cancelled");
+                    break;
+                }
+                None => RETRY_DELAY,
+            };
+            if self.renewed.elapsed() >= self.lease.stop_after() {
+                tracing::error!(worker = %self.worker, lease = ?self.lease.length(), "the lease could not be renewed in time; every execution is cancelled");
+                break;
+            }
+        }
+        self.lost.cancel();
+    }
+
+    /// Whether the lease is still ours; `None` when there was no answer.
+    async fn renew(&mut self) -> Option<bool> {
+        let sent = Instant::now();
+        let (outbox, worker, length) = (&self.outbox, self.worker, self.lease.length());
+        let limit = self.lease.stop_after().saturating_sub(self.renewed.elapsed()).max(RETRY_DELAY);
+        let renewal =
+            async |connection: &mut _| step::renew::renew(connection, outbox.statements(), worker, length).await;
+        // Bounded as a whole, the connecting too: the lease does not wait.
+        match tokio::time::timeout(limit, self.lane.run(limit, renewal)).await {
+            Ok(Ok(ours)) => {
+                if ours {
+                    self.renewed = sent;
+                }
+                Some(ours)
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(worker = %self.worker, error = &error as &dyn std::error::Error, "the lease was not renewed, trying again");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}

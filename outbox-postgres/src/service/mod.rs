@@ -1,0 +1,63 @@
+//! When things happen: one loop a service, each calling the steps of its verbs; no SQL.
+
+mod dispatcher;
+mod drain;
+mod epoch;
+mod in_hand;
+mod lease_keeper;
+mod listener;
+mod roster;
+mod settler;
+mod upkeep;
+mod worker;
+
+use std::sync::atomic::Ordering;
+
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::drain::drain;
+pub use self::drain::{DrainError, Drained};
+pub(crate) use self::roster::Roster;
+use crate::error::RunError;
+use crate::outbox::Outbox;
+
+/// Runs one epoch behind the other: a worker whose lease was lost begins again under a new id.
+pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+    let _running = Running::claim(outbox)?;
+    // Fires when the shutdown is asked for, and when this future is dropped.
+    let stop = CancellationToken::new();
+    let _stop_on_drop = stop.clone().drop_guard();
+    let epochs = async {
+        while !stop.is_cancelled() {
+            epoch::run(outbox, &stop).await?;
+        }
+        Ok(())
+    };
+    tokio::pin!(epochs);
+    tokio::select! {
+        ended = &mut epochs => return ended,
+        () = shutdown => stop.cancel(),
+    }
+    epochs.await
+}
+
+/// At most one `run` or `drain` at a time in one outbox.
+struct Running<'a>(&'a Outbox);
+
+impl<'a> Running<'a> {
+    fn claim(outbox: &'a Outbox) -> Result<Self, RunError> {
+        if Roster::of(outbox).is_empty() {
+            return Err(RunError::NoHandlers);
+        }
+        if outbox.inner().running.swap(true, Ordering::AcqRel) {
+            return Err(RunError::AlreadyRunning);
+        }
+        Ok(Self(outbox))
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.inner().running.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,137 @@
+//! Settles what the executions came to: each batch starts as soon as the previous write has returned, and takes all that
+//! has come in meanwhile. Idle, a single outcome is written at once; busy, batches grow by themselves.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_core::JobId;
+use outbox_core::transition::{Next, Reason};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::in_hand::InHand;
+use crate::backoff::Reconnect;
+use crate::lane::{Lane, LaneError};
+use crate::outbox::Outbox;
+use crate::sqlstate::Class;
+use crate::step;
+use crate::step::settle::Settlement;
+
+/// Most outcomes of one statement.
+pub(crate) const BATCH: usize = 500;
+const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// When an outcome whose row somebody else has locked is tried again.
+const LOCKED_DELAY: Duration = Duration::from_secs(1);
+
+pub(crate) struct Settler {
+    pub(crate) outbox: Outbox,
+    pub(crate) in_hand: Arc<InHand>,
+    pub(crate) lane: Lane,
+    pub(crate) outcomes: mpsc::Receiver<Settlement>,
+    /// Nothing that is still unwritten matters any more: the lease is lost, or the shutdown budget used up.
+    pub(crate) give_up: CancellationToken,
+}
+
+impl Settler {
+    /// Runs until every sender is gone and everything is written, or it is told to give up.
+    pub(crate) async fn run(mut self) {
+        let mut locked: VecDeque<(Instant, Settlement)> = VecDeque::new();
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let retry_at = locked.front().map(|(due, _)| *due);
+            tokio::select! {
+                () = self.give_up.cancelled() => break,
+                count = self.outcomes.recv_many(&mut batch, BATCH) => {
+                    if count == 0 && retry_at.is_none() {
+                        break;
+                    }
+                    if count == 0 {
+                        tokio::time::sleep_until(retry_at.unwrap_or_else(Instant::now)).await;
+                    }
+                }
+                () = sleep_until(retry_at) => {}
+            }
+            let now = Instant::now();
+            while batch.len() < BATCH && locked.front().is_some_and(|(due, _)| *due <= now) {
+                batch.extend(locked.pop_front().map(|(_, settlement)| settlement));
+            }
+            let left = self.write(std::mem::take(&mut batch)).await;
+            locked.extend(left.into_iter().map(|settlement| (Instant::now() + LOCKED_DELAY, settlement)));
+        }
+        self.lane.close().await;
+    }
+
+    /// Writes a batch, in parts where the whole is refused; answers those whose rows are locked by somebody else.
+    async fn write(&mut self, batch: Vec<Settlement>) -> Vec<Settlement> {
+        let mut locked = Vec::new();
+        let mut parts = vec![batch];
+        let mut reconnect = Reconnect::default();
+        let mut resent = false;
+        while let Some(mut part) = parts.pop() {
+            if part.is_empty() || self.give_up.is_cancelled() {
+                continue;
+            }
+            match self.settle(&part).await {
+                Ok(settled) => {
+                    self.settled(&part, &settled, resent);
+                    reconnect.succeeded();
+                }
+                Err(error) => match error.class() {
+                    Class::Connection | Class::Setup => {
+                        // Written or not, sending it again is harmless: what was settled has no claim any more.
+                        resent = true;
+                        reconnect.failed("settle", &error, &self.give_up).await;
+                        parts.push(part);
+                    }
+                    Class::Conflict | Class::Locked | Class::Refused if part.len() > 1 => {
+                        let behind = part.split_off(part.len() / 2);
+                        parts.extend([behind, part]);
+                    }
+                    Class::Conflict => parts.push(part),
+                    Class::Locked => locked.append(&mut part),
+                    Class::Refused => parts.extend(part.iter().map(|one| vec![unstorable(one, &error)])),
+                },
+            }
+        }
+        locked
+    }
+
+    async fn settle(&mut self, part: &[Settlement]) -> Result<Vec<JobId>, LaneError> {
+        let statements = self.outbox.statements();
+        self.lane
+            .run(STATEMENT_LIMIT, async |connection| step::settle::settle(connection, statements, part).await)
+            .await
+    }
+
+    /// What was not settled was no longer ours: rescued, or cancelled by an operator.
+    fn settled(&self, part: &[Settlement], settled: &[JobId], resent: bool) {
+        self.in_hand.settled(part.iter().map(|one| &one.job_id));
+        if settled.len() == part.len() || resent {
+            return;
+        }
+        let settled: HashSet<_> = settled.iter().collect();
+        for stale in part.iter().filter(|one| !settled.contains(&one.job_id) && one.next != Next::Return) {
+            tracing::warn!(job = %stale.job_id, "lease lost: this outcome was refused, because the job is no longer held under its claim");
+        }
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// An outcome whose text the database does not take, though it was sanitised: the job must end or be retried all the same.
+fn unstorable(settlement: &Settlement, refused: &LaneError) -> Settlement {
+    tracing::error!(job = %settlement.job_id, error = refused as &dyn std::error::Error, "this outcome could not be written as it was");
+    let note = Some(format!("this job's outcome could not be written: {refused}"));
+    if settlement.error == note {
+        // Refused twice, so it is not the text. Failing it keeps it visible and re-runnable.
+        return Settlement { next: Next::Failed(Reason::Quarantined), error: None, ..settlement.clone() };
+    }
+    Settlement { error: note, ..settlement.clone() }
+}

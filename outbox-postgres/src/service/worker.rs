@@ -1,0 +1,235 @@
+//! Claims and runs: one loop that owns the jobs in memory and the slots, and waits for whatever comes first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_core::transition::{Next, Risk};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::dispatcher::{Dispatcher, Started};
+use super::in_hand::InHand;
+use super::roster::Roster;
+use crate::backoff::Reconnect;
+use crate::lane::{Lane, LaneError};
+use crate::outbox::Outbox;
+use crate::step::claim::{Claimed, Wanted};
+use crate::step::run::{Execution, Ran};
+use crate::step::settle::Settlement;
+use crate::{identity, step};
+
+const CLAIM_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a worker needs besides its own state.
+pub(crate) struct Worker {
+    pub(crate) outbox: Outbox,
+    pub(crate) id: Uuid,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) in_hand: Arc<InHand>,
+    pub(crate) outcomes: mpsc::Sender<Settlement>,
+    /// No more claims; executions are asked to end early.
+    pub(crate) stop: CancellationToken,
+    /// Executions end now.
+    pub(crate) kill: CancellationToken,
+}
+
+/// A slot that comes back when the execution ends, however it ends.
+struct Slot {
+    handler: usize,
+    risk: Risk,
+    finished: mpsc::UnboundedSender<(usize, Risk)>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // The loop is gone only when nobody counts slots any more.
+        let _ = self.finished.send((self.handler, self.risk));
+    }
+}
+
+impl Worker {
+    /// Runs until it is stopped and every execution has ended, by itself or by `kill`. Jobs that were not started are given
+    /// back.
+    pub(crate) async fn run(self) {
+        let (claims, requests, mut claimed) = self.start_claimer();
+        let (finished, mut slots) = mpsc::unbounded_channel();
+        let executions = TaskTracker::new();
+        let config = self.outbox.config();
+        let mut dispatcher =
+            Dispatcher::new(Arc::clone(&self.roster), self.roster.slots(&self.outbox), config.batch, config.prefetch);
+        let mut due = true;
+        let mut under_way = None;
+        let mut next_poll = Instant::now();
+        loop {
+            while let Some(started) = dispatcher.start() {
+                self.execute(started, &finished, &executions);
+            }
+            if under_way.is_none()
+                && (due || (dispatcher.has_backlog() && dispatcher.is_low()))
+                && let Some(wanted) = dispatcher.wanted()
+            {
+                due = false;
+                next_poll = Instant::now() + jittered(config.poll_interval);
+                // The claimer takes one request at a time, and one only is under way.
+                if requests.try_send(wanted.clone()).is_ok() {
+                    under_way = Some(wanted);
+                }
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => break,
+                Some((handler, risk)) = slots.recv() => due |= dispatcher.finished(handler, risk),
+                Some(jobs) = claimed.recv() => {
+                    if let Some(wanted) = under_way.take() {
+                        dispatcher.accept(&wanted, jobs);
+                    }
+                }
+                () = self.outbox.inner().wake.local.notified() => due = true,
+                () = sleep_until(next_poll) => {
+                    due = true;
+                    next_poll = Instant::now() + jittered(config.poll_interval);
+                }
+            }
+        }
+        drop(requests);
+        let mut back = dispatcher.take_waiting();
+        // A claim under way is waited for: its jobs would otherwise stay held until the lease ends.
+        while let Some(jobs) = claimed.recv().await {
+            back.extend(jobs);
+        }
+        let _ = claims.await;
+        self.give_back(back).await;
+        executions.close();
+        executions.wait().await;
+    }
+
+    /// The claims run in a task of their own, so that a slow one does not keep finished slots from being used.
+    fn start_claimer(&self) -> (tokio::task::JoinHandle<()>, mpsc::Sender<Wanted>, mpsc::Receiver<Vec<Claimed>>) {
+        let (requests, inbox) = mpsc::channel(1);
+        let (answers, claimed) = mpsc::channel(1);
+        let claims = Claimer {
+            outbox: self.outbox.clone(),
+            worker: self.id,
+            in_hand: Arc::clone(&self.in_hand),
+            lane: Lane::new(&self.outbox.pool().connect_options(), "claim"),
+            stop: self.stop.clone(),
+            seen_batch: 0,
+        };
+        (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
+    }
+
+    fn execute(&self, started: Started, finished: &mpsc::UnboundedSender<(usize, Risk)>, executions: &TaskTracker) {
+        let slot = Slot { handler: started.handler, risk: started.risk, finished: finished.clone() };
+        let execution = Execution {
+            outbox: self.outbox.clone(),
+            handler: self.roster.handler(started.handler),
+            job: started.job,
+            cancel: self.stop.child_token(),
+            kill: self.kill.clone(),
+        };
+        let (outbox, in_hand, outcomes) = (self.outbox.clone(), Arc::clone(&self.in_hand), self.outcomes.clone());
+        executions.spawn(async move {
+            let job_id = execution.job.job_id;
+            let ran = execution.run().await;
+            drop(slot);
+            match ran {
+                Ran::Unsettled(settlement) => drop(outcomes.send(settlement).await),
+                Ran::Committed { published } => {
+                    in_hand.settled([&job_id]);
+                    if published {
+                        outbox.kick();
+                    }
+                }
+                Ran::LeaseLost => {
+                    in_hand.settled([&job_id]);
+                    tracing::warn!(job = %job_id, "lease lost: the effect was rolled back, because the job is no longer held under its claim");
+                }
+            }
+        });
+    }
+
+    async fn give_back(&self, jobs: Vec<Claimed>) {
+        for job in jobs {
+            let settlement = Settlement {
+                job_id: job.job_id,
+                claim_id: job.claim_id,
+                next: Next::Return,
+                error: None,
+                ran: Duration::ZERO,
+            };
+            // Refused only when the settler gave up; then rescue takes the job when the lease ends.
+            let _ = self.outcomes.send(settlement).await;
+        }
+    }
+}
+
+/// A fifth more at most, so that many processes do not poll in step.
+fn jittered(interval: Duration) -> Duration {
+    interval.mul_f64(1.0 + 0.2 * rand::random::<f64>())
+}
+
+struct Claimer {
+    outbox: Outbox,
+    worker: Uuid,
+    in_hand: Arc<InHand>,
+    lane: Lane,
+    stop: CancellationToken,
+    /// Jobs of the last claim: a plan that was cached when there were few is no good when there are many.
+    seen_batch: usize,
+}
+
+impl Claimer {
+    async fn run(mut self, mut requests: mpsc::Receiver<Wanted>, claimed: mpsc::Sender<Vec<Claimed>>) {
+        let mut reconnect = Reconnect::default();
+        while let Some(wanted) = requests.recv().await {
+            let jobs = self.claim(&wanted, &mut reconnect).await;
+            if claimed.send(jobs).await.is_err() {
+                break;
+            }
+        }
+        self.lane.close().await;
+    }
+
+    /// An error is waited out here and answered as nothing found: the loop asks again.
+    async fn claim(&mut self, wanted: &Wanted, reconnect: &mut Reconnect) -> Vec<Claimed> {
+        let claim_id = identity::random();
+        self.in_hand.claiming(claim_id);
+        match self.ask(claim_id, wanted).await {
+            Ok(jobs) => {
+                reconnect.succeeded();
+                self.in_hand.claimed(jobs.iter().map(|job| job.job_id));
+                self.refresh_plan(jobs.len(), wanted).await;
+                jobs
+            }
+            Err(error) => {
+                self.in_hand.claim_lost();
+                reconnect.failed("claim", &error, &self.stop).await;
+                self.outbox.inner().wake.local.notify_one();
+                Vec::new()
+            }
+        }
+    }
+
+    async fn ask(&mut self, claim_id: Uuid, wanted: &Wanted) -> Result<Vec<Claimed>, LaneError> {
+        let (statements, worker) = (self.outbox.statements(), self.worker);
+        let claim =
+            async |connection: &mut _| step::claim::claim(connection, statements, worker, claim_id, wanted).await;
+        self.lane.run(CLAIM_LIMIT, claim).await
+    }
+
+    /// A plan that was made while the tables were nearly empty scans them once they are full. The first full claim behind a
+    /// smaller one drops it.
+    async fn refresh_plan(&mut self, jobs: usize, wanted: &Wanted) {
+        let full = usize::try_from(wanted.most).is_ok_and(|most| jobs >= most);
+        if full && self.seen_batch < jobs {
+            let discard = async |connection: &mut sqlx::PgConnection| {
+                sqlx::query("discard plans").execute(connection).await.map(drop)
+            };
+            // A failure shows at the next claim too, and is handled there.
+            let _ = self.lane.run(CLAIM_LIMIT, discard).await;
+        }
+        self.seen_batch = jobs;
+    }
+}

@@ -1,0 +1,74 @@
+//! backfill: the jobs of events whose publishers did not see a subscriber's activation, written once per activation.
+//!
+//! Three statements in order: the barrier says what has to end first; the lock makes one runner at a time; the batch, younger
+//! than both, writes what is missing. Events from before the activation get no job: further back is replay, said explicitly.
+
+use outbox_core::name;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
+
+use super::Statements;
+use crate::schema::Schema;
+
+/// Most events of one batch.
+const BATCH: i32 = 500;
+
+/// Fixes the barrier of every fresh activation. Answers their handlers.
+pub(crate) async fn raise_barrier(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    schema: &Schema,
+) -> Result<Vec<String>, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let lock = format!("select pg_advisory_xact_lock(hashtextextended('outbox catalogue {}', 0))", schema.as_str());
+    sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction).await?;
+    let fence = schema.table("catalogue_fence");
+    sqlx::query(statements.backfill_fence.text()).bind(fence).execute(&mut *transaction).await?;
+    let table = schema.table("subscription");
+    let rows = sqlx::query(statements.backfill_barrier.text()).bind(table).fetch_all(&mut *transaction).await?;
+    let handlers = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    transaction.commit().await?;
+    Ok(handlers)
+}
+
+/// What one try came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Backfilled {
+    /// No activation is left at this place, or another process is at it.
+    Nothing,
+    /// Transactions that may yet lack their jobs are still open.
+    NotReady,
+    /// One batch was done.
+    Batch { handler: String, jobs: u64, complete: bool },
+}
+
+/// One batch of the unfinished activation at place `skip`.
+pub(crate) async fn backfill(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    schema: &Schema,
+    skip: i32,
+) -> Result<Backfilled, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let table = schema.table("subscription");
+    let locked =
+        sqlx::query(statements.backfill_lock.text()).bind(table).bind(skip).fetch_optional(&mut *transaction).await?;
+    let Some(row) = locked else {
+        transaction.rollback().await?;
+        return Ok(Backfilled::Nothing);
+    };
+    let (handler, source, ready): (String, String, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    if !ready {
+        transaction.rollback().await?;
+        return Ok(Backfilled::NotReady);
+    }
+    let row = sqlx::query(statements.backfill_batch.text())
+        .bind(&handler)
+        .bind(source.trim_end_matches('*'))
+        .bind(name::is_wildcard(&source))
+        .bind(BATCH)
+        .fetch_one(&mut *transaction)
+        .await?;
+    let (jobs, complete): (i64, bool) = (row.try_get(1)?, row.try_get(2)?);
+    transaction.commit().await?;
+    Ok(Backfilled::Batch { handler, jobs: jobs.unsigned_abs(), complete })
+}

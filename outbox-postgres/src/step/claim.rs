@@ -1,0 +1,111 @@
+//! claim: due jobs become running, leased to this worker, and come with their messages.
+
+use chrono::{DateTime, Utc};
+use outbox_core::transition::{Counts, Risk, risk};
+use outbox_core::{Envelope, EventId, JobId, Metadata, Payload, Subject};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
+
+use super::Statements;
+
+/// What one claim asks for. The arrays are of equal length and hold one range a place.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) job_types: Vec<&'static str>,
+    pub(crate) versions: Vec<i32>,
+    pub(crate) handlers: Vec<i32>,
+    pub(crate) limits: Vec<i32>,
+    pub(crate) free: Vec<i32>,
+    pub(crate) free_in_all: i32,
+    pub(crate) crashed_too: bool,
+    pub(crate) most: i32,
+    /// Handlers that take the transaction, by each of their names, and under which name their marks stand.
+    pub(crate) marked: Vec<&'static str>,
+    pub(crate) mark_names: Vec<&'static str>,
+}
+
+/// A job that is ours until the lease ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Claimed {
+    pub(crate) job_id: JobId,
+    pub(crate) claim_id: Uuid,
+    pub(crate) event_id: Option<EventId>,
+    pub(crate) job_type: String,
+    pub(crate) counts: Counts,
+    pub(crate) envelope: Envelope,
+    /// The inbox holds the mark of its effect.
+    pub(crate) done_before: bool,
+}
+
+impl Claimed {
+    /// What the death of this process would cost it.
+    pub(crate) fn risk(&self) -> Risk {
+        risk(self.counts.attempts.saturating_sub(1), self.counts.max_attempts, self.counts.crashes)
+    }
+
+    /// The key of its inbox mark and of its idempotency key.
+    pub(crate) fn effect_id(&self) -> EventId {
+        self.event_id.unwrap_or_else(|| EventId::from_ulid(self.job_id.as_ulid()))
+    }
+}
+
+/// Claims under `claim_id`, which the caller made and remembers: if the answer is lost, it tells which jobs may be held.
+pub(crate) async fn claim(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    worker: Uuid,
+    claim_id: Uuid,
+    wanted: &Wanted,
+) -> Result<Vec<Claimed>, sqlx::Error> {
+    let rows = sqlx::query(statements.claim.text())
+        .bind(worker)
+        .bind(claim_id)
+        .bind(&wanted.job_types)
+        .bind(&wanted.versions)
+        .bind(&wanted.handlers)
+        .bind(&wanted.limits)
+        .bind(&wanted.free)
+        .bind(wanted.free_in_all)
+        .bind(wanted.crashed_too)
+        .bind(wanted.most)
+        .bind(&wanted.marked)
+        .bind(&wanted.mark_names)
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| read(row, claim_id)).collect()
+}
+
+/// The payload stays text here: a row that does not decode is that row's matter, when it runs (O7, B3).
+fn read(row: &PgRow, claim_id: Uuid) -> Result<Claimed, sqlx::Error> {
+    let job_id = JobId::from(row.try_get::<Uuid, _>(0)?);
+    let event_id = row.try_get::<Option<Uuid>, _>(1)?.map(EventId::from);
+    let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
+    let metadata: &str = row.try_get(11)?;
+    Ok(Claimed {
+        job_id,
+        claim_id,
+        event_id,
+        job_type: row.try_get(2)?,
+        counts: Counts {
+            attempts: unsigned(row.try_get(3)?),
+            max_attempts: unsigned(row.try_get(4)?),
+            crashes: unsigned(row.try_get(5)?),
+        },
+        envelope: Envelope {
+            id: event_id.unwrap_or_else(|| EventId::from_ulid(job_id.as_ulid())),
+            name: row.try_get(6)?,
+            version: unsigned(row.try_get(7)?),
+            occurred_at: row.try_get::<DateTime<Utc>, _>(8)?,
+            subject: Subject { kind: row.try_get(9)?, id: row.try_get(10)? },
+            // Context that cannot be read must not keep the work from being done.
+            metadata: if metadata == "{}" {
+                Metadata::default()
+            } else {
+                serde_json::from_str(metadata).unwrap_or_default()
+            },
+            payload: Payload::from_json(row.try_get::<&str, _>(12)?),
+        },
+        done_before: row.try_get(13)?,
+    })
+}

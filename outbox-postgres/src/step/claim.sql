@@ -1,0 +1,80 @@
+-- claim: due jobs become running, leased to this worker.
+-- $1 worker uuid    $2 claim_id uuid, fresh, made by the client before it sends this
+-- One range a stored name and version, in arrays of equal length:
+-- $3 job_types text[]  $4 versions int[]  $5 handlers int[]: which handler the name belongs to (a handler can have several)
+-- $6 wanted int[]: most rows of this range       $7 free int[]: its handler's free slots
+-- $8 free slots of the process                   $9 whether a job that crashed before may be taken (one at a time)
+-- $10 most rows in all
+-- $11, $12 text[]: names of handlers that take the transaction, and under which name their inbox marks stand
+-- Answer: the claimed jobs with their message; nothing when this worker is not alive any more.
+with
+-- KEY SHARE: a rescue (FOR UPDATE) waits for nobody and skips us; our own renewal does not wait either.
+alive as materialized (
+  select 1 from :schema.worker where id = $1::uuid and dead_at is null and expires_at > now() for key share
+),
+-- One index range a (name, version, priority), never a sort of the backlog; a handler's backlog starves no other.
+-- Inside a range rows are locked as they are pulled, so the limit around the priorities also limits the locks.
+candidate as materialized (
+  select j.*, r.handler, r.free, r.n
+  from unnest($3::text[], $4::int[], $5::int[], $6::int[], $7::int[]) with ordinality
+       as r (job_type, version, handler, wanted, free, n)
+  cross join lateral (
+    select l.*
+    from generate_series(0, 3) as p (priority)
+    cross join lateral (
+      select l.id, l.priority, l.available_at, l.crashes > 0 as crashed,
+             l.crashes > 0 or l.attempts + 1 >= l.max_attempts as risky
+      from :schema.job_live l
+      where l.job_type = r.job_type and l.payload_version = r.version and l.priority = p.priority::smallint
+        and l.available_at <= now()
+        and l.status = 'pending'
+        and (l.crashes = 0 or $9::boolean)
+        and (r.free > 0 or (l.crashes = 0 and l.attempts + 1 < l.max_attempts))
+      order by l.available_at, l.id
+      limit r.wanted
+      for update skip locked
+    ) l
+    limit r.wanted
+  ) j
+  where exists (select from alive)          -- a one-time filter: no row is locked for a dead worker
+),
+-- A job on its last attempt, or that crashed before, is taken into a free slot only (it must not be charged for a
+-- neighbour's crash while it waits in memory), and of the crashed ones just one.
+ranked as (
+  select c.*,
+         row_number() over (partition by c.risky, c.handler order by c.priority, c.available_at, c.id) as nth_of_handler,
+         row_number() over (partition by c.risky order by c.n, c.priority, c.available_at, c.id) as nth,
+         row_number() over (partition by c.crashed order by c.n, c.priority, c.available_at, c.id) as nth_crashed
+  from candidate c
+),
+picked as materialized (
+  select id from ranked
+  where not risky
+     or (nth_of_handler <= free and nth <= $8::int and (not crashed or nth_crashed = 1))
+  order by n, priority, available_at, id
+  limit $10::int
+),
+claimed as (
+  update :schema.job_live l
+  set status = 'running', claim_id = $2::uuid, locked_by = $1::uuid, locked_at = now(), attempts = l.attempts + 1
+  -- Through an array, so that the planner assumes ten rows and looks each up by primary key: a plain join becomes a hash
+  -- join over the table, and `id = any(array(..))` a sequential scan in a plan cached while the table was empty.
+  from unnest(array(select id from picked)) as p (id)
+  where l.id = p.id
+  returning l.id, l.event_id, l.job_type, l.payload_version, l.attempts, l.max_attempts, l.crashes, l.priority,
+            l.available_at, l.created_at, l.payload, l.metadata
+)
+select c.id, c.event_id, c.job_type, c.attempts, c.max_attempts, c.crashes,
+       coalesce(e.event_type, c.job_type), coalesce(e.event_version, c.payload_version),
+       coalesce(e.occurred_at, c.created_at), coalesce(e.subject_type, ''), e.subject_id,
+       coalesce(e.metadata, c.metadata, '{}')::text, coalesce(e.payload, c.payload)::text,
+       exists (select from unnest($11::text[], $12::text[]) as t (job_type, inbox_name)
+               join :schema.inbox i on i.handler = t.inbox_name and i.key = coalesce(c.event_id, c.id)
+               where t.job_type = c.job_type) as done_before
+from claimed c
+-- LIMIT 1 keeps it one primary key lookup a row, in the one partition that can hold it.
+left join lateral (
+  select v.event_type, v.event_version, v.occurred_at, v.subject_type, v.subject_id, v.metadata, v.payload
+  from :schema.event v where v.id = c.event_id limit 1
+) e on true
+order by c.priority, c.available_at, c.id

@@ -1,0 +1,27 @@
+-- enqueue: a job that no event caused, for exactly one handler, on the caller's transaction.
+-- $1 id uuid       $2 job's name    $3 payload_version   $4 payload text (JSON)   $5 metadata text (JSON)
+-- $6 max_attempts  $7 priority      (used when the catalogue does not know the handler)
+-- $8 priority asked for, or null    $9 delay in milliseconds   $10 a moment before which it is not due, or null
+-- $11 key or null
+-- Answer: the id (the first one's, on a duplicate key), and whether it was enqueued.
+with
+keyed as (
+  insert into :schema.publish_key as k (event_type, key, event_id)
+  select $2::text, $11::text, $1::uuid where $11::text is not null
+  on conflict (event_type, key) do update set event_id = k.event_id
+  returning k.event_id
+),
+known as (
+  select handler, max_attempts, priority from :schema.subscription
+  where kind = 'job' and (handler = $2::text or $2::text = any(aliases)) limit 1
+),
+job as (
+  insert into :schema.job_live (id, job_type, payload_version, payload, metadata, max_attempts, priority, available_at)
+  select $1::uuid, coalesce(k.handler, $2::text), $3::int, $4::text::jsonb, $5::text::jsonb,
+         coalesce(k.max_attempts, $6::int), coalesce($8::smallint, k.priority, $7::smallint),
+         greatest(statement_timestamp() + $9::bigint * interval '1 ms', $10::timestamptz)
+  from (select 1) as one left join known k on true
+  where $11::text is null or (select event_id from keyed) = $1::uuid
+  returning id
+)
+select coalesce((select event_id from keyed), $1::uuid) as id, exists (select from job) as enqueued

@@ -1,0 +1,63 @@
+//! What happens to a row: one verb, one function, one statement (or transaction), its SQL beside it, no timing.
+//!
+//! A step never calls a step; the services call steps in order.
+
+use crate::schema::{Schema, Statement};
+
+pub(crate) mod backfill;
+pub(crate) mod cancel;
+pub(crate) mod claim;
+pub(crate) mod declare;
+pub(crate) mod enqueue;
+pub(crate) mod failed;
+pub(crate) mod partition;
+pub(crate) mod publish;
+pub(crate) mod recover;
+pub(crate) mod redrive;
+pub(crate) mod register;
+pub(crate) mod renew;
+pub(crate) mod rescue;
+pub(crate) mod retire;
+pub(crate) mod run;
+pub(crate) mod settle;
+pub(crate) mod settle_tx;
+pub(crate) mod survey;
+
+macro_rules! statements {
+    ($($name:ident),* $(,)?) => {
+        /// Every statement of the engine with the schema's name filled in, made once.
+        #[derive(Debug)]
+        pub(crate) struct Statements {
+            $(pub(crate) $name: Statement,)*
+        }
+
+        impl Statements {
+            pub(crate) fn new(schema: &Schema) -> Self {
+                Self { $($name: schema.fill(include_str!(concat!(stringify!($name), ".sql"))),)* }
+            }
+        }
+    };
+}
+
+statements!(
+    backfill_barrier,
+    backfill_batch,
+    backfill_fence,
+    backfill_lock,
+    cancel,
+    claim,
+    declare,
+    enqueue,
+    failed,
+    publish,
+    recover,
+    register,
+    renew,
+    rescue_mark,
+    rescue_return,
+    settle,
+    settle_tx,
+    survey_handlers,
+    survey_jobs,
+    unregister,
+);

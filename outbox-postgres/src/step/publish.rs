@@ -1,0 +1,115 @@
+//! publish: event row, job rows and key in one statement, in the caller's transaction.
+
+use outbox_core::{EventId, name};
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
+
+use crate::error::PublishError;
+use crate::fan_out::FanOut;
+use crate::publish::{Batch, Published, Row};
+
+/// Most events of one statement, and most bytes of payload in it.
+const MAX_ROWS: usize = 1_000;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Sends a batch, a thousand events or 8 MiB a statement.
+pub(crate) async fn publish(
+    connection: &mut PgConnection,
+    batch: &Batch,
+    metadata: &str,
+) -> Result<Vec<Published>, PublishError> {
+    let fan_out = batch.outbox.fan_out(batch.name);
+    let mut published = Vec::with_capacity(batch.rows.len());
+    let mut rest = batch.rows.as_slice();
+    while !rest.is_empty() {
+        let (chunk, behind) = rest.split_at(chunk_length(rest));
+        published.extend(publish_chunk(connection, batch, chunk, metadata, &fan_out).await?);
+        rest = behind;
+    }
+    Ok(published)
+}
+
+fn chunk_length(rows: &[Row]) -> usize {
+    let mut bytes = 0;
+    let fitting = rows.iter().take(MAX_ROWS).take_while(|row| {
+        bytes += row.payload.as_json().len();
+        bytes <= MAX_BYTES
+    });
+    fitting.count().max(1)
+}
+
+async fn publish_chunk(
+    connection: &mut PgConnection,
+    batch: &Batch,
+    rows: &[Row],
+    metadata: &str,
+    fan_out: &FanOut,
+) -> Result<Vec<Published>, PublishError> {
+    let ids: Vec<Uuid> = rows.iter().map(|row| row.id.as_uuid()).collect();
+    let subjects: Vec<Option<&str>> = rows.iter().map(|row| row.subject_id.as_deref()).collect();
+    let payloads: Vec<&str> = rows.iter().map(|row| row.payload.as_json()).collect();
+    let contexts: Vec<&str> = rows.iter().map(|_| metadata).collect();
+    let keys: Vec<Option<&str>> = rows.iter().map(|row| row.key.as_deref()).collect();
+    let answer = sqlx::query(batch.outbox.statements().publish.text())
+        .bind(ids)
+        .bind(batch.name)
+        .bind(batch.version.cast_signed())
+        .bind(name::module_of(batch.name))
+        .bind(subjects)
+        .bind(payloads)
+        .bind(contexts)
+        .bind(keys)
+        .bind(&fan_out.patterns)
+        .bind(&fan_out.handlers)
+        .bind(&fan_out.max_attempts)
+        .bind(&fan_out.priorities)
+        .bind(&fan_out.any_version)
+        .bind(&fan_out.in_transaction)
+        .bind(i64::try_from(batch.delay.as_millis()).unwrap_or(i64::MAX))
+        .bind(batch.not_before)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| PublishError::database(batch.name, batch.outbox.schema(), error))?;
+    answer.iter().map(|row| read(batch, row)).collect()
+}
+
+fn read(batch: &Batch, row: &sqlx::postgres::PgRow) -> Result<Published, PublishError> {
+    let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
+    if let Some(handlers) = row.try_get("unlinked").map_err(database)? {
+        return Err(PublishError::Unlinked { name: batch.name, handlers });
+    }
+    if row.try_get("stale").map_err(database)? {
+        return Err(PublishError::StaleSnapshot { name: batch.name });
+    }
+    let published: bool = row.try_get("published").map_err(database)?;
+    let jobs: i64 = row.try_get("jobs").map_err(database)?;
+    Ok(Published {
+        event_id: EventId::from(row.try_get::<Uuid, _>("event_id").map_err(database)?),
+        jobs: if published { jobs.unsigned_abs() } else { 0 },
+        duplicate: !published,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outbox_core::Payload;
+
+    fn rows(count: usize, bytes: usize) -> Vec<Row> {
+        let payload = format!("\"{}\"", "x".repeat(bytes));
+        let row = |_| Row {
+            id: crate::identity::event(),
+            subject_id: None,
+            payload: Payload::from_json(payload.as_str()),
+            key: None,
+        };
+        (0..count).map(row).collect()
+    }
+
+    #[test]
+    fn a_statement_is_bounded_in_rows_and_bytes() {
+        assert_eq!(chunk_length(&rows(1_500, 10)), 1_000);
+        assert_eq!(chunk_length(&rows(20, 1024 * 1024)), 7);
+        assert_eq!(chunk_length(&rows(2, 9 * 1024 * 1024)), 1, "one that is too large by itself still goes alone");
+    }
+}

@@ -1,0 +1,40 @@
+-- rescue, second statement: return or fail what the dead workers held. A statement of its own, because its snapshot has to be
+-- younger than the locks of the first one, or it misses a claim that committed between that one's snapshot and its lock.
+-- $1 workers uuid[], marked in this transaction   $2 crash limit
+-- The crash counts; the attempt was counted at the claim. Answer: id, job_type, whether it ended.
+with
+-- one scan of the live rows; the rest by primary key
+held as materialized (
+  select l.id, l.claim_id, l.locked_by, l.locked_at, l.attempts, l.attempts >= l.max_attempts or l.crashes + 1 >= $2::int as ends
+  from :schema.job_live l
+  where l.status = 'running' and l.locked_by = any($1::uuid[])
+  for update
+),
+gone as (
+  delete from :schema.job_live l
+  using unnest(array(select id from held where ends)) as h (id)
+  where l.id = h.id
+  returning l.id, l.event_id, l.claim_id, l.locked_by, l.available_at, l.created_at, l.locked_at, l.payload_version, l.attempts,
+            l.max_attempts, l.crashes, l.priority, l.job_type, l.ordering_key, l.ordering_no, l.last_error, l.payload, l.metadata
+),
+failed as (
+  insert into :schema.job_failed
+    (id, event_id, locked_by, available_at, created_at, locked_at, completed_at, payload_version, attempts, max_attempts,
+     crashes, priority, status, job_type, ordering_key, ordering_no, reason, last_error, payload, metadata)
+  select id, event_id, locked_by, available_at, created_at, locked_at, now(), payload_version, attempts, max_attempts,
+         crashes + 1, priority, 'failed', job_type, ordering_key, ordering_no, 'crashed',
+         coalesce(last_error, 'its worker died while it ran'), payload, metadata
+  from gone
+),
+back as (
+  update :schema.job_live l
+  set status = 'pending', claim_id = null, locked_by = null, locked_at = null, crashes = l.crashes + 1, available_at = now()
+  from unnest(array(select id from held where not ends)) as h (id)
+  where l.id = h.id
+  returning l.id, l.job_type
+),
+history as (
+  insert into :schema.attempt (job_id, claim_id, worker_id, started_at, attempt, outcome, error)
+  select id, claim_id, locked_by, locked_at, attempts, 'crashed', 'its worker died while it ran' from held
+)
+select id, job_type, true as ended from gone union all select id, job_type, false from back

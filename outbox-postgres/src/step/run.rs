@@ -1,0 +1,260 @@
+//! run: decode, extract, call, within the timeout; a panic is caught here. No SQL but the transaction's begin and end.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use outbox_core::transition::{Next, Reason, settle};
+use outbox_core::{
+    Delivery, Guard, IdempotencyKey, Item, Outcome, SubscriberDescriptor, TypeMap, Verdict, error_chain,
+};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio_util::sync::CancellationToken;
+
+use super::claim::Claimed;
+use super::settle::Settlement;
+use super::settle_tx::{self, TxSettled};
+use crate::cancellation::Cancellation;
+use crate::outbox::Outbox;
+use crate::scope::Scope;
+use crate::sqlstate::{self, Class};
+
+/// Longest wait for one of the engine's own statements in a handler's transaction.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// When a job that got no connection from the application's pool is due again.
+const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
+
+/// One execution and the signals that can end it.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    pub(crate) outbox: Outbox,
+    pub(crate) handler: &'static SubscriberDescriptor,
+    pub(crate) job: Claimed,
+    /// Asks the handler to end early.
+    pub(crate) cancel: CancellationToken,
+    /// Ends it.
+    pub(crate) kill: CancellationToken,
+}
+
+/// What an execution came to.
+#[derive(Debug)]
+pub(crate) enum Ran {
+    /// Effect and completion are committed; `published` tells whether there is somebody to wake.
+    Committed { published: bool },
+    /// To be settled.
+    Unsettled(Settlement),
+    /// The job is no longer ours: nothing to settle, its effect was rolled back.
+    LeaseLost,
+}
+
+/// How the call of a handler ended.
+enum Ended {
+    Returned(Outcome),
+    Panicked(String),
+    TimedOut,
+    Killed,
+}
+
+impl Execution {
+    /// Runs it. Never panics, whatever the handler does.
+    pub(crate) async fn run(self) -> Ran {
+        let started = Instant::now();
+        if self.job.done_before {
+            return self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started);
+        }
+        if self.handler.guard == Guard::Transaction {
+            return self.run_in_transaction(started).await;
+        }
+        let scope = self.scope();
+        let ended = self.call(&scope, None).await;
+        self.ended(ended, started)
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::new(self.outbox.clone(), self.job.envelope.follow_up())
+    }
+
+    /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
+    async fn run_in_transaction(self, started: Instant) -> Ran {
+        let acquired = tokio::select! {
+            connection = self.outbox.pool().acquire() => connection,
+            () = self.kill.cancelled() => return self.unsettled(Next::Return, None, started),
+        };
+        let mut connection = match acquired {
+            Ok(connection) => connection,
+            Err(error) => return self.no_connection(&error, started),
+        };
+        let begin = AssertSqlSafe(settle_tx::begin(self.job.claim_id, self.handler.settings.timeout));
+        let (ran, sound) = match within(connection.begin_with(begin)).await {
+            Ok(mut transaction) => {
+                let scope = self.scope();
+                let ended = self.call(&scope, Some(&mut transaction)).await;
+                if let Ended::Returned(Outcome::Done) = ended {
+                    self.commit(transaction, &scope, started).await
+                } else {
+                    // A future that was dropped or that panicked may have left an answer unread.
+                    let sound = matches!(ended, Ended::Returned(_)) && within(transaction.rollback()).await.is_ok();
+                    (self.ended(ended, started), sound)
+                }
+            }
+            Err(error) => (self.no_connection(&error, started), false),
+        };
+        if !sound {
+            connection.close_on_drop();
+        }
+        ran
+    }
+
+    /// The handler is done: mark and completion join its transaction, which then commits. Answers whether the connection is
+    /// still good.
+    async fn commit(
+        &self,
+        mut transaction: sqlx::Transaction<'_, sqlx::Postgres>,
+        scope: &Scope,
+        started: Instant,
+    ) -> (Ran, bool) {
+        let statements = self.outbox.statements();
+        let mark = self.handler.original_name();
+        match within(settle_tx::settle_tx(&mut transaction, statements, &self.job, mark)).await {
+            Ok(TxSettled::Ready) => {}
+            Ok(TxSettled::LeaseLost) => return (Ran::LeaseLost, within(transaction.rollback()).await.is_ok()),
+            Ok(TxSettled::Duplicate) => {
+                let sound = within(transaction.rollback()).await.is_ok();
+                return (self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started), sound);
+            }
+            Ok(TxSettled::NotTheSame) => return (self.transaction_was_ended(started), false),
+            Err(error) => return (self.failed(&explain("settling the handler's transaction", &error), started), false),
+        }
+        match within(transaction.commit()).await {
+            Ok(()) => (Ran::Committed { published: scope.has_published() }, true),
+            // Either the commit was refused, or its answer was lost. In the second case the job may be gone: then settling
+            // it changes nothing, because the claim no longer stands.
+            Err(error) => (self.failed(&explain("committing the handler's transaction", &error), started), false),
+        }
+    }
+
+    async fn call(&self, scope: &Scope, connection: Option<&mut PgConnection>) -> Ended {
+        let item = Item {
+            envelope: self.job.envelope.clone(),
+            attempt: self.job.counts.attempts,
+            key: IdempotencyKey::of(self.job.effect_id(), self.handler.original_name()),
+        };
+        let mut runtime = TypeMap::default();
+        runtime.insert(Cancellation(self.cancel.clone()));
+        let items = [item];
+        let delivery = Delivery::new(&items, self.outbox.state(), &runtime);
+        let delivery = match connection {
+            Some(connection) => delivery.with_connection::<PgConnection>(connection),
+            None => delivery,
+        };
+        let call = scope.run(catch_panic(move || (self.handler.call)(delivery)));
+        tokio::select! {
+            ended = call => match ended {
+                Ok(outcome) => Ended::Returned(outcome),
+                Err(panic) => Ended::Panicked(panic),
+            },
+            () = tokio::time::sleep(self.handler.settings.timeout) => Ended::TimedOut,
+            () = self.kill.cancelled() => Ended::Killed,
+        }
+    }
+
+    fn ended(&self, ended: Ended, started: Instant) -> Ran {
+        match ended {
+            Ended::Returned(outcome) => self.returned(&outcome, started),
+            Ended::Panicked(message) => self.failed(&format!("the handler panicked: {message}"), started),
+            Ended::TimedOut => {
+                self.failed(&format!("the handler timed out after {:?}", self.handler.settings.timeout), started)
+            }
+            Ended::Killed => self.unsettled(Next::Return, None, started),
+        }
+    }
+
+    fn returned(&self, outcome: &Outcome, started: Instant) -> Ran {
+        let Outcome::Failed { error, .. } = outcome else {
+            return self.unsettled(self.next(outcome), None, started);
+        };
+        // An error behind the request to end early is no failure of the job.
+        if self.cancel.is_cancelled() {
+            return self.unsettled(Next::Return, None, started);
+        }
+        let next = self.next(outcome);
+        let counts = self.job.counts;
+        tracing::warn!(
+            job = %self.job.job_id, handler = self.handler.name, attempt = counts.attempts, max_attempts = counts.max_attempts,
+            ?next, %error, "an execution failed"
+        );
+        self.unsettled(next, Some(error.clone()), started)
+    }
+
+    fn failed(&self, error: &str, started: Instant) -> Ran {
+        self.returned(&Outcome::Failed { verdict: Verdict::Retry, error: error_chain::sanitise(error) }, started)
+    }
+
+    fn next(&self, outcome: &Outcome) -> Next {
+        settle(self.job.counts, outcome, self.handler.settings.backoff, rand::random())
+    }
+
+    /// The handler never ran, so nothing is charged.
+    fn no_connection(&self, error: &sqlx::Error, started: Instant) -> Ran {
+        tracing::warn!(
+            job = %self.job.job_id, handler = self.handler.name, error = error as &dyn std::error::Error,
+            "no transaction for the handler from the application's pool; the job is given back, uncharged"
+        );
+        self.unsettled(Next::Snooze(NO_CONNECTION_DELAY), None, started)
+    }
+
+    fn transaction_was_ended(&self, started: Instant) -> Ran {
+        let error = "the handler ended the transaction that it was given (a COMMIT or ROLLBACK in raw SQL), so its effect and its \
+                     completion cannot commit together; leave the end of the transaction to outbox";
+        tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "quarantined");
+        self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started)
+    }
+
+    fn unsettled(&self, next: Next, error: Option<String>, started: Instant) -> Ran {
+        Ran::Unsettled(Settlement {
+            job_id: self.job.job_id,
+            claim_id: self.job.claim_id,
+            next,
+            error,
+            ran: started.elapsed(),
+        })
+    }
+}
+
+/// One of the engine's own statements, within its limit.
+async fn within<T>(statement: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    tokio::time::timeout(STATEMENT_LIMIT, statement).await.unwrap_or_else(|_| {
+        Err(sqlx::Error::Io(std::io::Error::new(
+            std::io::ErrorKind::TimedOut,
+            format!("no answer from the database within {STATEMENT_LIMIT:?}"),
+        )))
+    })
+}
+
+fn explain(what: &str, error: &sqlx::Error) -> String {
+    match sqlstate::classify(error) {
+        Class::Connection => format!("{what}: {error}; whether it took place is not known"),
+        _ => format!("{what}: {error}"),
+    }
+}
+
+/// The outcome of a call, or the message of its panic. Calling is inside too: the first poll is not the first code to run.
+async fn catch_panic<F: Future>(call: impl FnOnce() -> F) -> Result<F::Output, String> {
+    // Everything that the call can have left half done is dropped with it: the delivery is used for nothing else.
+    let future = catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(panic.as_ref()))?;
+    let mut future = pin!(future);
+    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(panic) => Poll::Ready(Err(message(panic.as_ref()))),
+    })
+    .await
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("(a panic without a text)").to_owned()
+}

@@ -1,0 +1,71 @@
+//! settle: what became of running jobs, a batch in one statement, fenced by each job's claim.
+
+use std::time::Duration;
+
+use outbox_core::JobId;
+use outbox_core::transition::Next;
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
+
+use super::Statements;
+
+/// What became of one job.
+#[derive(Debug, Clone)]
+pub(crate) struct Settlement {
+    pub(crate) job_id: JobId,
+    pub(crate) claim_id: Uuid,
+    pub(crate) next: Next,
+    /// Sanitised and bounded.
+    pub(crate) error: Option<String>,
+    pub(crate) ran: Duration,
+}
+
+/// The words that the statement tells outcomes apart by.
+fn outcome(next: Next) -> &'static str {
+    match next {
+        Next::Succeeded(_) => "succeeded",
+        Next::Failed(_) => "failed",
+        Next::Retry(_) => "retry",
+        Next::Snooze(_) => "snooze",
+        Next::Return => "return",
+    }
+}
+
+fn delay(next: Next) -> i64 {
+    match next {
+        Next::Retry(delay) | Next::Snooze(delay) => millis(delay),
+        Next::Succeeded(_) | Next::Failed(_) | Next::Return => 0,
+    }
+}
+
+/// Bounded by ten thousand years, so that no sum of times in the database overflows.
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(10_000 * 366 * 86_400_000)
+}
+
+fn reason(next: Next) -> Option<&'static str> {
+    match next {
+        Next::Succeeded(reason) => reason.map(outbox_core::transition::Reason::as_str),
+        Next::Failed(reason) => Some(reason.as_str()),
+        Next::Retry(_) | Next::Snooze(_) | Next::Return => None,
+    }
+}
+
+/// Answers which jobs it settled. One that is missing was not ours any more: rescued, cancelled, or settled before.
+pub(crate) async fn settle(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    batch: &[Settlement],
+) -> Result<Vec<JobId>, sqlx::Error> {
+    let rows = sqlx::query(statements.settle.text())
+        .bind(batch.iter().map(|one| one.job_id.as_uuid()).collect::<Vec<_>>())
+        .bind(batch.iter().map(|one| one.claim_id).collect::<Vec<_>>())
+        .bind(batch.iter().map(|one| outcome(one.next)).collect::<Vec<_>>())
+        .bind(batch.iter().map(|one| delay(one.next)).collect::<Vec<_>>())
+        .bind(batch.iter().map(|one| reason(one.next)).collect::<Vec<_>>())
+        .bind(batch.iter().map(|one| one.error.as_deref()).collect::<Vec<_>>())
+        .bind(batch.iter().map(|one| millis(one.ran)).collect::<Vec<_>>())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| Ok(JobId::from(row.try_get::<Uuid, _>(0)?))).collect()
+}

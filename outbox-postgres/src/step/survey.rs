@@ -1,0 +1,48 @@
+//! survey: what waits and nobody runs. A rename without an alias, or a handler that is no longer deployed, shows here.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, Row as _};
+
+use super::Statements;
+
+/// Waiting jobs of a handler (or a payload version) that no living worker declares. They keep waiting, uncharged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unclaimed {
+    /// Stored name of the handler.
+    pub job_type: String,
+    /// Version of the payload; 0 where the handler takes any.
+    pub version: u32,
+    /// How many wait; counted up to 10,000.
+    pub waiting: u64,
+    /// When the oldest of those counted was written.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+/// Active handlers of the catalogue that nobody declares: name and source.
+pub(crate) async fn undeclared(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    own: &[&str],
+) -> Result<Vec<(String, String)>, sqlx::Error> {
+    let rows = sqlx::query(statements.survey_handlers.text()).bind(own).fetch_all(connection).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Waiting jobs that neither this process nor any living worker can run.
+pub(crate) async fn unclaimed(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    names: &[&str],
+    versions: &[i32],
+) -> Result<Vec<Unclaimed>, sqlx::Error> {
+    let rows = sqlx::query(statements.survey_jobs.text()).bind(names).bind(versions).fetch_all(connection).await?;
+    let read = |row: &sqlx::postgres::PgRow| {
+        Ok(Unclaimed {
+            job_type: row.try_get(0)?,
+            version: row.try_get::<i32, _>(1)?.cast_unsigned(),
+            waiting: row.try_get::<i64, _>(2)?.unsigned_abs(),
+            oldest: row.try_get(3)?,
+        })
+    };
+    rows.iter().map(read).collect()
+}

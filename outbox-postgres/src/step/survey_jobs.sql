@@ -1,0 +1,24 @@
+-- survey: waiting jobs that no living worker, and not this binary, can run. Steps from name to name along the claim's index,
+-- so that it costs by the number of names and not of jobs; a count ends at ten thousand.
+-- $1 own (name, version) pairs: names text[]   $2 versions int[]
+with recursive kind (job_type, payload_version) as (
+  (select job_type, payload_version from :schema.job_live order by job_type, payload_version limit 1)
+  union all
+  select n.job_type, n.payload_version
+  from kind k cross join lateral (
+    select l.job_type, l.payload_version from :schema.job_live l
+    where (l.job_type, l.payload_version) > (k.job_type, k.payload_version)
+    order by l.job_type, l.payload_version limit 1) n
+)
+select k.job_type, k.payload_version, c.waiting, c.oldest
+from kind k
+cross join lateral (
+  select count(*) as waiting, min(l.created_at) as oldest
+  from (select created_at from :schema.job_live j
+        where j.job_type = k.job_type and j.payload_version = k.payload_version and j.status = 'pending' limit 10000) l) c
+where not exists (select from unnest($1::text[], $2::int[]) as o (job_type, version)
+                  where o.job_type = k.job_type and o.version = k.payload_version)
+  and not exists (select from :schema.worker w where w.dead_at is null and w.expires_at > now()
+                  and k.job_type || '@' || k.payload_version = any(w.ranges))
+  and c.waiting > 0
+order by 1, 2

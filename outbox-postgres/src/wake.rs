@@ -1,0 +1,74 @@
+//! Waking workers after a commit: those of this process at once, those of others by one debounced NOTIFY.
+//!
+//! Polling is the truth; a wake that is lost costs one poll interval. A NOTIFY is never part of the publishing transaction:
+//! all commits that notify go through one lock of the whole server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Executor};
+use tokio::sync::{Mutex, Notify};
+
+use crate::lane::Lane;
+
+/// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
+const DEBOUNCE: Duration = Duration::from_millis(10);
+const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct Wake {
+    /// Wakes this process's worker. One permit is kept, so a kick between a claim and the wait behind it is not lost.
+    pub(crate) local: Notify,
+    channel: String,
+    /// No NOTIFY at all: poll-only mode.
+    silent: bool,
+    wanted: AtomicBool,
+    lane: Mutex<Lane>,
+}
+
+impl Wake {
+    pub(crate) fn new(options: &PgConnectOptions, channel: String, silent: bool) -> Self {
+        Self {
+            local: Notify::new(),
+            channel,
+            silent,
+            wanted: AtomicBool::new(false),
+            lane: Mutex::new(Lane::new(options, "wake")),
+        }
+    }
+
+    pub(crate) fn channel(&self) -> &str {
+        &self.channel
+    }
+
+    /// Work has become due: wakes the local worker at once, and others by NOTIFY on the leading edge.
+    pub(crate) fn kick(self: &Arc<Self>) {
+        self.local.notify_one();
+        if self.silent || self.wanted.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(notify(Arc::clone(self)));
+        } else {
+            self.wanted.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// Sends, waits the debounce out, and sends again when somebody kicked meanwhile.
+async fn notify(wake: Arc<Wake>) {
+    let mut lane = wake.lane.lock().await;
+    while wake.wanted.swap(false, Ordering::AcqRel) {
+        let text = AssertSqlSafe(format!("notify {}", wake.channel));
+        let sent = lane.run(NOTIFY_LIMIT, async |connection| connection.execute(text).await.map(drop)).await;
+        if let Err(error) = sent {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "no NOTIFY: other processes find the work by polling"
+            );
+        }
+        tokio::time::sleep(DEBOUNCE).await;
+    }
+}
