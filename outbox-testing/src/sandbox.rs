@@ -1,0 +1,136 @@
+//! A schema of its own for each test.
+
+use std::sync::OnceLock;
+
+use outbox_core::Event;
+use outbox_postgres::{Outbox, OutboxBuilder};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::jobs::Jobs;
+use crate::server::Server;
+
+/// One server a test binary: the one that the environment names, else a throwaway.
+static SERVER: OnceLock<Server> = OnceLock::new();
+
+/// A migrated schema that no other test sees, on the test binary's server. Dropped with the handle.
+#[derive(Debug)]
+pub struct Sandbox {
+    pool: PgPool,
+    schema: String,
+}
+
+impl Sandbox {
+    /// Makes a schema and brings its tables up to date.
+    ///
+    /// # Panics
+    /// When there is no PostgreSQL and none can be obtained; the message says what to do.
+    pub async fn new() -> Self {
+        let sandbox = Self::empty().await;
+        outbox_postgres::migrate_schema(&sandbox.pool, &sandbox.schema).await.expect("the schema is migrated");
+        sandbox
+    }
+
+    /// As [`new`](Self::new), without tables.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub async fn empty() -> Self {
+        let options: PgConnectOptions = Self::url().await.parse().expect("the server's URL is one");
+        let schema = format!("t{}", Uuid::new_v4().simple());
+        let pool = PgPoolOptions::new().max_connections(12).connect_with(options).await.expect("the server answers");
+        Self { pool, schema }
+    }
+
+    /// The URL of the test binary's server, which is started when none is named by the environment.
+    ///
+    /// # Panics
+    /// When there is no PostgreSQL and none can be obtained.
+    pub async fn url() -> String {
+        let server = tokio::task::spawn_blocking(|| {
+            SERVER
+                .get_or_init(|| Server::obtain().unwrap_or_else(|error| panic!("no PostgreSQL for the tests: {error}")))
+        });
+        server.await.expect("the server is there").url().to_owned()
+    }
+
+    /// An outbox on this schema, to be built.
+    pub fn outbox(&self) -> OutboxBuilder {
+        Outbox::builder(self.pool.clone()).schema(&self.schema)
+    }
+
+    /// A pool on the server. Its `search_path` is the server's: name the schema.
+    #[must_use]
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// The schema's name.
+    #[must_use]
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// A table of this schema, qualified.
+    #[must_use]
+    pub fn table(&self, name: &str) -> String {
+        format!("\"{}\".{name}", self.schema)
+    }
+
+    /// Runs statements in which `:schema.` stands for this schema.
+    ///
+    /// # Panics
+    /// When one fails.
+    pub async fn execute(&self, sql: &str) {
+        let text = sql.replace(":schema.", &format!("\"{}\".", self.schema));
+        self.pool.execute(sqlx::raw_sql(AssertSqlSafe(text))).await.expect("the statements of the test run");
+    }
+
+    /// The one number that a query answers, in which `:schema.` stands for this schema.
+    ///
+    /// # Panics
+    /// When it fails, or answers no `bigint`.
+    pub async fn number(&self, sql: &str) -> i64 {
+        let text = sql.replace(":schema.", &format!("\"{}\".", self.schema));
+        sqlx::query_scalar(AssertSqlSafe(text)).fetch_one(&self.pool).await.expect("the query of the test runs")
+    }
+
+    /// All jobs, in whatever status.
+    ///
+    /// # Panics
+    /// When they cannot be read.
+    pub async fn jobs(&self) -> Jobs {
+        Jobs::read(&self.pool, &self.schema).await
+    }
+
+    /// Every committed event of type `E`.
+    ///
+    /// # Panics
+    /// When they cannot be read, or do not decode.
+    pub async fn published<E: Event>(&self) -> Vec<E> {
+        let mut connection = self.pool.acquire().await.expect("the server answers");
+        crate::published(&mut connection, &self.schema).await
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let (options, schema) = (self.pool.connect_options(), std::mem::take(&mut self.schema));
+        // A thread of its own, because a drop cannot await, and the test's runtime may be going down.
+        // A schema that stays is no reason to fail a test: the server is thrown away, or its owner sees it.
+        let _ = std::thread::spawn(move || drop_schema(&options, &schema)).join();
+    }
+}
+
+fn drop_schema(options: &PgConnectOptions, schema: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut connection = PgConnection::connect_with(options).await?;
+        // What a test left open must not keep the next one waiting.
+        connection.execute("set lock_timeout = '2s'; set client_min_messages = warning").await?;
+        connection.execute(AssertSqlSafe(format!("drop schema if exists \"{schema}\" cascade"))).await?;
+        connection.close().await?;
+        Ok(())
+    })
+}
