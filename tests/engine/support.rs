@@ -1,0 +1,141 @@
+//! What the tests share: an event with handlers of each kind, told what to do by a script.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use outbox::prelude::*;
+use outbox::{OutboxBuilder, Registry};
+use outbox_testing::Sandbox;
+
+/// What handlers did and are to do. Each clone is the same script.
+#[derive(Clone, Default)]
+pub struct Script {
+    notes: Arc<Mutex<Vec<String>>>,
+    answers: Arc<Mutex<HashMap<&'static str, Vec<Answer>>>>,
+}
+
+/// What a handler does at one execution.
+pub enum Answer {
+    Fail(&'static str),
+    Panic(&'static str),
+    With(Failure),
+    /// Waits until it is cancelled from outside.
+    Hang,
+}
+
+impl Script {
+    /// The next executions of `handler` answer these, in order; then it succeeds.
+    pub fn answers(&self, handler: &'static str, answers: impl IntoIterator<Item = Answer>) {
+        let mut answers: Vec<_> = answers.into_iter().collect();
+        answers.reverse();
+        self.answers.lock().unwrap().insert(handler, answers);
+    }
+
+    pub fn note(&self, text: impl Into<String>) {
+        self.notes.lock().unwrap().push(text.into());
+    }
+
+    /// What was noted, in order.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap().clone()
+    }
+
+    pub fn count(&self, text: &str) -> usize {
+        self.notes().iter().filter(|note| note.as_str() == text).count()
+    }
+
+    /// Notes the execution and does what comes next.
+    pub async fn play(&self, handler: &'static str) -> HandlerResult {
+        self.note(handler);
+        let answer = self.answers.lock().unwrap().get_mut(handler).and_then(Vec::pop);
+        match answer {
+            None => Ok(()),
+            Some(Answer::Fail(text)) => Err(text.into()),
+            Some(Answer::Panic(text)) => panic!("{text}"),
+            Some(Answer::With(failure)) => Err(failure.into()),
+            Some(Answer::Hang) => std::future::pending().await,
+        }
+    }
+}
+
+/// The table that effects are counted in, by its qualified name.
+#[derive(Clone)]
+pub struct Effects(pub String);
+
+impl Effects {
+    pub async fn add(&self, tx: &mut Tx<'_>, handler: &str, order: &str) -> Result<(), sqlx::Error> {
+        let text = format!("insert into {} (handler, order_id) values ($1, $2)", self.0);
+        sqlx::query(sqlx::AssertSqlSafe(text)).bind(handler).bind(order).execute(&mut **tx).await.map(drop)
+    }
+}
+
+/// A customer's order was accepted.
+#[derive(Debug, Clone, PartialEq)]
+#[event("order.placed")]
+pub struct OrderPlaced {
+    #[subject]
+    pub order_id: String,
+    pub units: u32,
+}
+
+impl OrderPlaced {
+    pub fn of(order_id: impl Into<String>) -> Self {
+        Self { order_id: order_id.into(), units: 1 }
+    }
+}
+
+/// Takes the transaction.
+#[subscriber(event = "order.placed", name = "inventory.take", max_attempts = 3, backoff = fixed("100ms"))]
+async fn take(
+    order: OrderPlaced,
+    mut tx: Tx<'_>,
+    State(effects): State<Effects>,
+    State(script): State<Script>,
+) -> HandlerResult {
+    effects.add(&mut tx, "inventory.take", &order.order_id).await?;
+    script.play("inventory.take").await
+}
+
+/// Takes the key.
+#[subscriber(event = "order.placed", name = "notifications.confirm", max_attempts = 3, backoff = exponential("100ms", max = "10s"), timeout = "5s")]
+async fn confirm(order: OrderPlaced, key: IdempotencyKey, State(script): State<Script>) -> HandlerResult {
+    script.note(format!("key {key} of {}", order.order_id));
+    script.play("notifications.confirm").await
+}
+
+/// A test's sandbox with the table of effects, its script, and the names of the handlers that are linked.
+pub struct Shop {
+    pub sandbox: Sandbox,
+    pub script: Script,
+}
+
+impl Shop {
+    pub async fn new() -> Self {
+        let sandbox = Sandbox::new().await;
+        sandbox.execute("create table :schema.effect (handler text not null, order_id text not null)").await;
+        Self { sandbox, script: Script::default() }
+    }
+
+    /// An outbox that links these handlers and no others.
+    pub fn outbox(&self, handlers: &[&str]) -> OutboxBuilder {
+        let registry = Registry::linked().with_subscribers(|one| handlers.contains(&one.name));
+        self.bare(registry)
+    }
+
+    /// An outbox of another registry.
+    pub fn bare(&self, registry: Registry) -> OutboxBuilder {
+        self.sandbox.outbox().registry(registry).state(self.script.clone()).state(Effects(self.sandbox.table("effect")))
+    }
+
+    pub async fn effects(&self) -> i64 {
+        self.sandbox.number("select count(*) from :schema.effect").await
+    }
+}
+
+/// Publishes in a transaction of its own.
+pub async fn publish(outbox: &Outbox, order_id: &str) -> outbox::Published {
+    let mut tx = outbox.begin().await.unwrap();
+    let published = outbox.publish(&mut tx, &OrderPlaced::of(order_id)).await.unwrap();
+    tx.commit().await.unwrap();
+    published
+}
