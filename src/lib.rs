@@ -1,17 +1,105 @@
-//! facade
+//! Transactional outbox and jobs on PostgreSQL.
+//!
+//! Mark a type as an event and a function as its subscriber. Publish the event inside your own sqlx transaction: the
+//! event and one job for each subscriber commit with your rows, or not at all. Workers run the jobs at least once, and a
+//! handler that takes the transaction has its effect exactly once. Wrong wiring does not compile. PostgreSQL is the
+//! only thing to operate.
+//!
+//! ```no_run
+//! mod inventory {
+//!     use outbox::prelude::*;
+//!
+//!     /// A customer's order was accepted.
+//!     #[event("order.placed")]
+//!     pub struct OrderPlaced {
+//!         #[subject]
+//!         pub order_id: i64,
+//!         pub units: i32,
+//!     }
+//!
+//!     /// Stored as `inventory.take`. Its update and the completion of its job commit together.
+//!     #[subscriber(event = "order.placed", max_attempts = 5)]
+//!     async fn take(order: OrderPlaced, mut tx: Tx<'_>) -> Result<(), sqlx::Error> {
+//!         let take = sqlx::query("update stock set units = units - $1").bind(order.units);
+//!         take.execute(&mut *tx).await.map(drop)
+//!     }
+//! }
+//!
+//! use outbox::prelude::*;
+//!
+//! outbox::modules![inventory];
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = sqlx::PgPool::connect("postgres://localhost/shop").await?;
+//! outbox::migrate(&pool).await?;
+//! let outbox = Outbox::builder(pool).build().await?; // refuses wrong wiring, naming every fault
+//!
+//! let mut tx = outbox.begin().await?; // an sqlx transaction whose commit wakes the workers
+//! sqlx::query("insert into orders values (4711, 2)").execute(&mut *tx).await?;
+//! inventory::OrderPlaced { order_id: 4711, units: 2 }.publish(&mut tx).await?;
+//! tx.commit().await?;
+//!
+//! outbox.run(outbox::shutdown_signal()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to go from here
+//!
+//! | you want to | read |
+//! |---|---|
+//! | say what happened, or what is to be done | [`event`](macro@event), [`job`](macro@job) |
+//! | handle it | [`subscriber`](macro@subscriber), and its parameters [`Tx`], [`State`], [`IdempotencyKey`], [`Attempt`], [`Envelope`], [`Cancellation`] |
+//! | fail in another way than "again, later" | [`Failure`], [`HandlerResult`] |
+//! | publish or enqueue | [`Publish`], [`PublishAll`], [`Enqueue`] |
+//! | have all handlers in the program | [`modules!`] |
+//! | run workers | [`Outbox`], [`OutboxBuilder`] |
+//! | write a parameter of your own | [`FromDelivery`] |
+//!
+//! # The crates
+//!
+//! This crate holds no behaviour; it is the one name that users need.
+//!
+//! | crate | holds |
+//! |---|---|
+//! | `outbox-core` | the words and rules: traits, descriptors, names, registry, retry policy, outcomes; no clock, no runtime, no database |
+//! | `outbox-macros` | the attributes |
+//! | `outbox-postgres` | the engine: publish, claim, run, settle |
+//! | `outbox-testing` | for tests: a throwaway PostgreSQL, a schema a test, drain and assertions |
+//!
+//! In a crate that calls this one otherwise, one line lets the attributes find it: `extern crate queue as outbox;`, or
+//! `crate = ::queue` as an option of each.
+
+mod modules;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
-mod modules;
 
 pub use outbox_core::{
-    Attempt, BoxError, Delivery, Envelope, Event, EventId, Failure, FromDelivery, Guard, HandlerResult, IdempotencyKey,
-    Job, JobId, Metadata, Registry, Requirements, State, Subject,
+    Attempt, Backoff, BoxError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery,
+    Guard, HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message, Metadata, MissingState,
+    ParseIdError, Payload, Registry, Requirement, Requirements, Settings, State, Subject, SubjectId,
+    SubscriberDescriptor, Verdict,
 };
-pub use outbox_macros::{event, job, subscriber};
+#[doc = include_str!("docs/event.md")]
+pub use outbox_macros::event;
+#[doc = include_str!("docs/job.md")]
+pub use outbox_macros::job;
+#[doc = include_str!("docs/subscriber.md")]
+pub use outbox_macros::subscriber;
+pub use outbox_postgres::{
+    BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, InvalidSchema,
+    MigrateError, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Publish, PublishAll, PublishError,
+    Published, Publishing, PublishingAll, Refusal, RunError, Schema, SettingFault, Tx, Unclaimed, migrate,
+    migrate_schema, shutdown_signal,
+};
 
-/// x
+/// What code that declares, publishes and handles needs: `use outbox::prelude::*;`
 pub mod prelude {
-    pub use crate::{Attempt, Envelope, Event, Failure, HandlerResult, IdempotencyKey, State, event, job, subscriber};
+    pub use crate::{
+        Attempt, Cancellation, Enqueue, Envelope, Failure, HandlerResult, IdempotencyKey, Outbox, Publish, PublishAll,
+        State, Tx, event, job, subscriber,
+    };
 }

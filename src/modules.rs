@@ -26,6 +26,9 @@
 /// ```
 #[macro_export]
 macro_rules! modules {
+    () => {
+        ::core::compile_error! { "name the crates whose handlers this program must have: `outbox::modules![orders, inventory];`" }
+    };
     ($($module:ident),+ $(,)?) => {
         $(
             $crate::__private::__load!($module);

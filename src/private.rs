@@ -7,6 +7,7 @@ pub use outbox_core::name::{
 };
 pub use outbox_core::serde;
 pub use outbox_core::subscriber::RequiredModule;
+pub use outbox_core::text::Text;
 pub use outbox_core::{
     Backoff, Event, EventDescriptor, EventId, FromDelivery, IdempotencyKey, Input, IntoOutcome, Job, JobDescriptor,
     Kind, Message, Outcome, Place, Settings, Source, SubjectId, SubscriberDescriptor, Versions,

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote};
 
 /// The mistakes found so far.
 #[derive(Default)]
@@ -25,6 +25,11 @@ impl Errors {
         if let Some(error) = others.0 {
             self.push(error);
         }
+    }
+
+    /// At all of `tokens`, where a span alone would show the first one.
+    pub(crate) fn on(&mut self, tokens: impl ToTokens, text: impl Display) {
+        self.push(syn::Error::new_spanned(tokens, text));
     }
 
     pub(crate) fn any(&self) -> bool {

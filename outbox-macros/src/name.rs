@@ -5,36 +5,39 @@ use syn::LitStr;
 
 use crate::errors::Errors;
 
-/// What a name is for, and one that would do.
+/// What a name is for.
 pub(crate) struct NameOf {
     /// `an event's name`
     pub(crate) what: &'static str,
+    /// `resource.what_happened`
+    pub(crate) form: &'static str,
     /// `order.placed`
     pub(crate) example: &'static str,
 }
 
-pub(crate) const EVENT: NameOf = NameOf { what: "an event's name", example: "order.placed" };
-pub(crate) const JOB: NameOf = NameOf { what: "a job's name", example: "notifications.send_email" };
-pub(crate) const HANDLER: NameOf = NameOf { what: "a handler's name", example: "inventory.take" };
-
-const GRAMMAR: &str = "lower-case words with underscores, joined by dots";
+pub(crate) const EVENT: NameOf =
+    NameOf { what: "an event's name", form: "resource.what_happened", example: "order.placed" };
+pub(crate) const JOB: NameOf = NameOf { what: "a job's name", form: "module.job", example: "notifications.send_email" };
+pub(crate) const HANDLER: NameOf =
+    NameOf { what: "a handler's name", form: "module.handler", example: "inventory.take" };
 
 /// Refuses what is no stored name.
 pub(crate) fn check(said: &LitStr, of: &NameOf, errors: &mut Errors) {
     let text = said.value();
+    let NameOf { what, form, example } = of;
     if name::is_name(&text) {
         return;
     }
-    let what = of.what;
     if text.len() > name::MAX_LEN {
         errors.at(said.span(), format!("{what} has at most {} bytes, this one has {}", name::MAX_LEN, text.len()));
         return;
     }
     let advice = match name::suggestion(&text) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("for example `{}`", of.example),
+        None => format!("for example `{example}`"),
     };
-    errors.at(said.span(), format!("`{text}` is not {what} ({GRAMMAR}): {advice}"));
+    let grammar = format!("`{form}`, lower-case words with underscores, joined by dots");
+    errors.at(said.span(), format!("`{text}` is not {what} ({grammar}): {advice}"));
 }
 
 /// Refuses what is neither an event's name nor a pattern.

@@ -19,7 +19,7 @@ impl Facade {
         }
         let shown = path.to_token_stream().to_string().replace(' ', "");
         let text = format!("the facade's path must be absolute, to mean the same everywhere: write `::{shown}`");
-        errors.push(syn::Error::new_spanned(path, text));
+        errors.on(path, text);
         Self(quote!(::#path))
     }
 

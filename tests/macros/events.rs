@@ -1,5 +1,6 @@
 //! What `#[event]` registers.
 
+use outbox::Event;
 use outbox::prelude::*;
 use outbox_core::{EventDescriptor, Registry};
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use outbox::Event;
 use outbox::prelude::*;
 
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -67,10 +67,8 @@ fn take_mark(field: &mut Field, errors: &mut Errors) -> Option<Span> {
         if is_mark {
             place = Some(attr.path().span());
             if !matches!(attr.meta, Meta::Path(_)) {
-                errors.push(syn::Error::new_spanned(
-                    &attr.meta,
-                    "`#[subject]` has no options: the subject's type is the first word of the event's name",
-                ));
+                let text = "`#[subject]` has no options: the subject's type is the first word of the event's name";
+                errors.on(&attr.meta, text);
             }
         }
         !is_mark

@@ -2,7 +2,6 @@
 
 use outbox_core::Kind;
 use proc_macro2::Span;
-use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, LitStr};
 
 use crate::errors::Errors;
@@ -95,7 +94,7 @@ fn check_shape(item: &DeriveInput, words: &Words, errors: &mut Errors) -> bool {
         let text = format!(
             "{one} cannot be generic, because one stored name means one shape of payload: put the concrete types into `{ident}`"
         );
-        errors.at(item.generics.span(), text);
+        errors.on(&item.generics, text);
         return false;
     }
     true

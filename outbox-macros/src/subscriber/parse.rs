@@ -1,10 +1,9 @@
 //! `event = "order.placed", max_attempts = 8, backoff = exponential("30s", max = "1h")`
 
-use proc_macro2::{Ident, Span};
-use syn::ext::IdentExt;
+use proc_macro2::Ident;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{LitInt, LitStr, Path, Token, parenthesized};
+use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Path, Token, parenthesized};
 
 use crate::options::{self, Options};
 
@@ -28,7 +27,7 @@ const OPTIONS: Options = Options {
     remark: "",
 };
 
-const BACKOFF: &str = "write `exponential(\"30s\", max = \"1h\")` or `fixed(\"10s\")`";
+const BACKOFF: &str = "a backoff is `exponential(\"30s\", max = \"1h\")` or `fixed(\"10s\")`";
 
 /// What the attribute says.
 #[derive(Default)]
@@ -101,36 +100,42 @@ fn aliases(input: ParseStream<'_>) -> syn::Result<Vec<LitStr>> {
 }
 
 fn when(input: ParseStream<'_>) -> syn::Result<Path> {
+    input.parse::<Token![=]>()?;
     let span = input.span();
-    options::path(input).map_err(|_| syn::Error::new(span, "`when` names a function: write `when = is_large`"))
+    input
+        .call(Path::parse_mod_style)
+        .map_err(|_| syn::Error::new(span, "`when` names a function: write `when = is_large`"))
 }
 
 impl Parse for BackoffArgs {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let span = input.span();
-        let refused = |span: Span| syn::Error::new(span, BACKOFF);
-        let kind = input.call(Ident::parse_any).map_err(|_| refused(span))?;
-        if kind != "exponential" && kind != "fixed" || !input.peek(syn::token::Paren) {
-            return Err(refused(span));
-        }
-        let inside;
-        parenthesized!(inside in input);
-        let first = inside.parse().map_err(|_| refused(span))?;
-        let parsed = if kind == "fixed" {
-            Self::Fixed { every: first }
-        } else {
-            Self::Exponential { base: first, max: longest(&inside).map_err(|_| refused(span))? }
-        };
-        if inside.is_empty() { Ok(parsed) } else { Err(refused(span)) }
+        let said: Expr = input.parse()?;
+        Self::read(&said).ok_or_else(|| syn::Error::new_spanned(&said, BACKOFF))
     }
 }
 
-/// `, max = "1h"`
-fn longest(input: ParseStream<'_>) -> syn::Result<LitStr> {
-    input.parse::<Token![,]>()?;
-    let key: Ident = input.parse()?;
-    if key != "max" {
-        return Err(syn::Error::new(key.span(), BACKOFF));
+impl BackoffArgs {
+    fn read(said: &Expr) -> Option<Self> {
+        let Expr::Call(call) = said else { return None };
+        let arguments: Vec<_> = call.args.iter().collect();
+        match (word(&call.func)?.as_str(), arguments.as_slice()) {
+            ("fixed", [every]) => Some(Self::Fixed { every: text(every)? }),
+            ("exponential", [base, Expr::Assign(longest)]) if word(&longest.left)? == "max" => {
+                Some(Self::Exponential { base: text(base)?, max: text(&longest.right)? })
+            }
+            _ => None,
+        }
     }
-    options::value(input)
+}
+
+fn word(said: &Expr) -> Option<String> {
+    let Expr::Path(path) = said else { return None };
+    path.path.get_ident().map(Ident::to_string)
+}
+
+fn text(said: &Expr) -> Option<LitStr> {
+    match said {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.clone()),
+        _ => None,
+    }
 }

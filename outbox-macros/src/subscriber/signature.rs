@@ -1,6 +1,5 @@
 //! What the function itself must look like.
 
-use syn::spanned::Spanned;
 use syn::{FnArg, ReturnType, Safety, Type};
 
 use crate::errors::Errors;
@@ -31,7 +30,7 @@ pub(crate) fn check(function: &Function, errors: &mut Errors) -> Option<Paramete
     }
     let mut types = types.into_iter();
     let Some(input) = types.next() else {
-        let text = format!("subscriber `{}` must take its event as the first parameter", function.name());
+        let text = format!("subscriber `{}` must take its event (or its job) as the first parameter", function.name());
         errors.at(function.sig.paren_token.span.join(), text);
         return None;
     };
@@ -63,24 +62,24 @@ fn check_generics(function: &Function, errors: &mut Errors) {
     } else {
         format!("subscriber `{name}` cannot be generic: it is registered once, by name")
     };
-    errors.at(generics.span(), text);
+    errors.on(generics, text);
 }
 
 fn check_types(function: &Function, parameters: &Parameters, errors: &mut Errors) {
     let name = function.name();
     for ty in std::iter::once(&parameters.input).chain(&parameters.others) {
         if let Type::ImplTrait(ty) = ty {
-            errors.at(ty.impl_token.span, format!("subscriber `{name}` cannot be generic: name the type"));
+            errors.on(ty, format!("subscriber `{name}` cannot be generic: name the type"));
         }
     }
     if let Type::Reference(reference) = &parameters.input {
         let inner = shown(&reference.elem);
-        errors.at(reference.and_token.span, format!("subscriber `{name}` takes its event by value: write `{inner}`"));
+        errors.on(reference, format!("subscriber `{name}` takes its event by value: write `{inner}`"));
     }
     if let ReturnType::Type(_, returned) = &function.sig.output
         && let Type::ImplTrait(returned) = returned.as_ref()
     {
-        errors.at(returned.impl_token.span, format!("subscriber `{name}` must name what it returns: `Result<(), E>`"));
+        errors.on(returned, format!("subscriber `{name}` must name what it returns: `Result<(), E>`"));
     }
 }
 

@@ -95,12 +95,13 @@ fn run(function: &Function, model: &Subscriber, others: &[Ident]) -> TokenStream
     quote_spanned!(ident.span()=> #p::check::is_send(#ident(#input #(, #others)*)).await)
 }
 
-/// Stands at the return type, or at the function's name when it has none.
+/// Written with the return type itself, which is then what a mistake points at; with the function's name where none is.
 fn outcome(function: &Function, model: &Subscriber) -> TokenStream {
-    let span = match &function.sig.output {
-        ReturnType::Type(_, ty) => ty.span(),
-        ReturnType::Default => function.sig.ident.span(),
+    let returned = local("returned");
+    let (span, ty) = match &function.sig.output {
+        ReturnType::Type(_, ty) => (ty.span(), quote!(#ty)),
+        ReturnType::Default => (function.sig.ident.span(), quote_spanned!(function.sig.ident.span()=> ())),
     };
-    let (p, returned) = (model.facade.at(span), local("returned"));
-    quote_spanned!(span=> #p::IntoOutcome::into_outcome(#returned))
+    let p = model.facade.at(span);
+    quote_spanned!(span=> <#ty as #p::IntoOutcome>::into_outcome(#returned))
 }

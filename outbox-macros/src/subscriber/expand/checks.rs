@@ -17,7 +17,7 @@ pub(crate) fn all(function: &Function, model: &Subscriber) -> TokenStream {
     let declared = input_constant(model, "MESSAGE");
     let source = source_fits(model);
     let version = version_fits(model);
-    let aliases = aliases_differ(function, model);
+    let aliases = aliases_differ(model);
     let idempotency = idempotency(function, model);
     let others = others_fit(function, model);
     quote! {
@@ -66,8 +66,8 @@ fn version_fits(model: &Subscriber) -> Option<TokenStream> {
     Some(quote_spanned!(span=> #p::check::version_is_for_the_envelope(#payload, #message);))
 }
 
-fn aliases_differ(function: &Function, model: &Subscriber) -> TokenStream {
-    let name = descriptor::name(function, model);
+fn aliases_differ(model: &Subscriber) -> TokenStream {
+    let name = descriptor::name(model);
     let checks = model.aliases.iter().map(|alias| {
         let p = model.facade.at(alias.span());
         quote_spanned!(alias.span()=> #p::check::alias_is_another_name(#name, #alias);)
@@ -117,11 +117,11 @@ pub(crate) fn event_is_known(model: &Subscriber) -> TokenStream {
     let said = model.source.said();
     let (span, text, version) = (said.span(), said.value(), model.version.number);
     let (p, hash) = (model.facade.at(span), hash(&text));
-    let message = match version {
-        1 => format!("no event is named \"{text}\""),
-        _ => format!("no event is named \"{text}\" in version {version}"),
-    };
-    let note = "if its version is not 1, say `version = ..`; if another crate declares it, add that crate to Cargo.toml and name it here: `use orders as _;`";
+    let message = format!("no event is named \"{text}\" in version {version}");
+    let other_version = if model.version.said.is_none() { "for another version say `version = ..`; " } else { "" };
+    let note = format!(
+        "{other_version}if another crate declares it, add that crate to Cargo.toml and name it here: `use orders as _;`"
+    );
     let call = quote_spanned!(span=> known::<_>());
     quote_spanned! {span=>
         #[cfg(not(test))]

@@ -13,7 +13,7 @@ use crate::subscriber::settings::{Backoff, Settings};
 
 pub(crate) fn descriptor(function: &Function, model: &Subscriber) -> TokenStream {
     let p = model.facade.here();
-    let name = name(function, model);
+    let name = name(model);
     let aliases = &model.aliases;
     let source = source(model);
     let versions = versions(model);
@@ -38,15 +38,21 @@ pub(crate) fn descriptor(function: &Function, model: &Subscriber) -> TokenStream
     }
 }
 
-/// The stored name: what is said, or `module.function`. That it can be one is checked at the function's name.
-pub(crate) fn name(function: &Function, model: &Subscriber) -> TokenStream {
-    if let Some(said) = &model.name {
-        return quote!(#said);
+/// The stored name as a text.
+pub(crate) fn name(model: &Subscriber) -> TokenStream {
+    model.name.as_ref().map_or_else(|| quote!(__OUTBOX_NAME.as_str()), ToTokens::to_token_stream)
+}
+
+/// Where none is said, `module.function`. It is a static of its own because the module's path is known to the compiler
+/// alone; that it can be a stored name is checked there, at the function's name.
+pub(crate) fn default_name(function: &Function, model: &Subscriber) -> Option<TokenStream> {
+    if model.name.is_some() {
+        return None;
     }
     let (span, handler) = (function.sig.ident.span(), function.name());
-    let p = model.facade.at(span);
-    let text = quote_spanned!(span=> #p::default_handler_name(::core::module_path!(), #handler));
-    quote!(const { &#text }.as_str())
+    let (p, here) = (model.facade.at(span), model.facade.here());
+    let name = quote_spanned!(span=> #p::default_handler_name(::core::module_path!(), #handler));
+    Some(quote!(static __OUTBOX_NAME: #here::Text = #name;))
 }
 
 pub(crate) fn reason(model: &Subscriber) -> TokenStream {

@@ -19,6 +19,7 @@ pub(crate) fn registered(function: &Function, model: &Subscriber) -> TokenStream
     let attrs = &function.attrs;
     let p = model.facade.here();
     let known = model.names_by_text_alone().then(|| checks::event_is_known(model));
+    let default_name = descriptor::default_name(function, model);
     let checks = checks::all(function, model);
     let descriptor = descriptor::descriptor(function, model);
     quote! {
@@ -28,6 +29,7 @@ pub(crate) fn registered(function: &Function, model: &Subscriber) -> TokenStream
         #function
         #known
         #p::inventory::submit! { {
+            #default_name
             #checks
             #descriptor
         } }

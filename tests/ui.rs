@@ -1,0 +1,39 @@
+//! Mistakes in wiring are compile errors: each at the user's own word, once, and with what to write instead.
+//!
+//! One folder a subject in `tests/ui`, one mistake a file, named by the mistake; `tests/ui/README.md` says how to update.
+
+use trybuild::TestCases;
+
+/// One program that is right and many that are not. The one has trybuild build where it would otherwise check, so that
+/// the dependencies are compiled once for all of these tests.
+fn judge(right: &str, mistakes: &[&str]) {
+    let cases = TestCases::new();
+    cases.pass(format!("tests/ui/pass/{right}.rs"));
+    for folder in mistakes {
+        cases.compile_fail(format!("tests/ui/{folder}/*.rs"));
+    }
+}
+
+/// S1-14: names follow one grammar. S2-7: two types cannot carry one name and version.
+#[test]
+fn events() {
+    judge("inside_functions", &["event"]);
+}
+
+/// S2-5: a command has one handler, which is stored under its name.
+#[test]
+fn jobs() {
+    judge("renamed_by_option", &["job"]);
+}
+
+/// S0-13: a subscriber names an event that exists and takes its type. S0-33: idempotency cannot be left open.
+#[test]
+fn subscribers() {
+    judge("pedantic", &["subscriber"]);
+}
+
+/// S0-7, S2-7: only an event is published, and only into a transaction. B1: a crate that is named is loaded.
+#[test]
+fn publishing_and_modules() {
+    judge("modules", &["publish", "modules"]);
+}

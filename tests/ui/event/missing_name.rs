@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[event]
+struct OrderPlaced {
+    order_id: String,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[event(order.placed)]
+struct OrderPlaced {
+    order_id: String,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+fn order_placed() {}
+
+fn main() {}

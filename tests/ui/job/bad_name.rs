@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[job("Notifications.SendEmail")]
+struct SendEmail;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[job]
+struct SendEmail;
+
+fn main() {}

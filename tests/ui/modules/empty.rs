@@ -1,0 +1,3 @@
+outbox::modules![];
+
+fn main() {}

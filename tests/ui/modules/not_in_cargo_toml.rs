@@ -1,0 +1,3 @@
+outbox::modules![inventory];
+
+fn main() {}

@@ -1,0 +1,15 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+struct OrderPlaced {
+    order_id: String,
+}
+
+struct StockError;
+
+#[subscriber(event = "order.placed", idempotent = "does nothing", name = "inventory.take")]
+async fn take(_: OrderPlaced) -> Result<(), StockError> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+struct OrderPlaced {
+    order_id: String,
+}
+
+#[subscriber(event = "order.plased", idempotent = "does nothing")]
+async fn take(_: Envelope) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}
