@@ -1,6 +1,6 @@
 //! From a pool and a few settings to an [`Outbox`], or to every reason why not.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::config::Config;
 use crate::error::{BuildError, SettingFault};
 use crate::fan_out::FanOut;
+use crate::migrate::Standing;
 use crate::outbox::{Inner, Outbox};
 use crate::schema::Schema;
 use crate::service::Roster;
@@ -228,32 +229,34 @@ impl OutboxBuilder {
 
 async fn check_version(connection: &mut PgConnection, schema: &Schema) -> Result<(), BuildError> {
     let named = || schema.as_str().to_owned();
-    match migrate::version(connection, schema).await? {
-        Some(found) if found > migrate::NEWEST => {
-            Err(BuildError::TooNew { schema: named(), found, known: migrate::NEWEST })
-        }
-        Some(found) if found == migrate::NEWEST => Ok(()),
-        _ => Err(BuildError::NotMigrated { schema: named() }),
+    match migrate::standing(connection, schema).await? {
+        Standing::TooNew(found) => Err(BuildError::TooNew { schema: named(), found, known: migrate::NEWEST }),
+        Standing::Fit => Ok(()),
+        Standing::Behind => Err(BuildError::NotMigrated { schema: named() }),
     }
 }
 
 /// A stored name that nobody declares any more is most often a rename that forgot its alias: say so once, at the start.
 async fn report_undeclared(outbox: &Outbox, connection: &mut PgConnection) -> Result<(), BuildError> {
+    // A program that only publishes cannot tell, and starts before the workers more often than not.
+    if outbox.inner().runs.is_empty() {
+        return Ok(());
+    }
     let own: Vec<_> = outbox.registry().subscribers().iter().flat_map(|one| one.all_names()).collect();
-    for (handler, source) in step::survey::undeclared(connection, outbox.statements(), &own).await? {
+    let undeclared = step::survey::undeclared(connection, outbox.statements(), &own).await?;
+    if !undeclared.is_empty() {
+        let handlers =
+            undeclared.iter().map(|(handler, source)| format!("{handler} <- {source}")).collect::<Vec<_>>().join(", ");
         tracing::warn!(
-            handler,
-            source,
-            "events still fan out to this subscriber, which neither this binary nor a running worker declares; if it was renamed, \
-             say `aliases(..)` at the new name; if it is gone for good, retire it"
+            handlers,
+            "events fan out to subscribers that neither this binary nor a running worker declares; if one was renamed, say \
+             `aliases(..)` at its new name; if one is gone for good, retire it"
         );
     }
     let (names, versions) = Roster::of(outbox).pairs();
-    let waiting = step::survey::unclaimed(connection, outbox.statements(), &names, &versions).await?;
-    let by_name: BTreeMap<_, _> = waiting.iter().map(|one| (one.job_type.as_str(), one)).collect();
-    for (handler, jobs) in by_name {
+    for jobs in step::survey::unclaimed(connection, outbox.statements(), &names, &versions).await? {
         tracing::warn!(
-            handler,
+            handler = jobs.job_type,
             version = jobs.version,
             waiting = jobs.waiting,
             "jobs wait for a handler that nobody runs; they are kept, uncharged"

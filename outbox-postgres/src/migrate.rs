@@ -65,17 +65,17 @@ pub async fn migrate_schema(pool: &PgPool, schema: &str) -> Result<(), MigrateEr
     let mut transaction = connection.begin().await?;
     apply_pending(&mut transaction, &schema).await?;
     transaction.commit().await?;
-    connection.close().await?;
+    // It is done; a connection that does not close politely changes nothing of that.
+    let _ = connection.close().await;
     Ok(())
 }
 
 async fn apply_pending(connection: &mut PgConnection, schema: &Schema) -> Result<(), MigrateError> {
     prepare(connection, schema).await?;
-    let applied = applied(connection, schema).await?;
-    let newest = applied.last().map_or(0, |(version, _)| *version);
-    if newest > NEWEST {
-        return Err(MigrateError::TooNew { schema: schema.as_str().to_owned(), found: newest, known: NEWEST });
+    if let Standing::TooNew(found) = standing(connection, schema).await? {
+        return Err(MigrateError::TooNew { schema: schema.as_str().to_owned(), found, known: NEWEST });
     }
+    let applied = applied(connection, schema).await?;
     for migration in &MIGRATIONS {
         match applied.iter().find(|(version, _)| *version == migration.version) {
             Some((version, checksum)) if *checksum != checksum_of(migration) => {
@@ -104,8 +104,9 @@ async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), s
     let history = schema.table("migration");
     connection
         .execute(AssertSqlSafe(format!(
+            // compatible_from: the oldest binary, by the newest version that it knows, that works on this version too
             "create table if not exists {history} (version int primary key, name text not null, checksum text not null,
-             applied_at timestamptz not null default clock_timestamp())"
+             applied_at timestamptz not null default clock_timestamp(), compatible_from int)"
         )))
         .await?;
     // pg_temp last: nobody's temporary table may stand in for one of ours.
@@ -140,15 +141,33 @@ fn checksum_of(migration: &Migration) -> String {
     format!("{:016x}", outbox_core::name::hash(migration.text))
 }
 
-/// The version of the tables, or `None` where there are none.
-pub(crate) async fn version(connection: &mut PgConnection, schema: &Schema) -> Result<Option<i32>, sqlx::Error> {
+/// How the tables stand to this binary.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// There are none, or older ones.
+    Behind,
+    /// This binary works on them. They may be newer, by migrations that say so.
+    Fit,
+    /// They are newer, and this binary does not work on them.
+    TooNew(i32),
+}
+
+/// How the tables in `schema` stand to this binary.
+pub(crate) async fn standing(connection: &mut PgConnection, schema: &Schema) -> Result<Standing, sqlx::Error> {
     let history = schema.table("migration");
     let there = sqlx::query("select to_regclass($1) is not null").bind(&history).fetch_one(&mut *connection).await?;
     if !there.try_get::<bool, _>(0)? {
-        return Ok(None);
+        return Ok(Standing::Behind);
     }
-    let text = format!("select max(version) from {history}");
-    sqlx::query(AssertSqlSafe(text)).fetch_one(connection).await?.try_get(0)
+    let text = format!(
+        "select max(version), coalesce(bool_or(coalesce(compatible_from > $1, true)) filter (where version > $1), false) from {history}"
+    );
+    let row = sqlx::query(AssertSqlSafe(text)).bind(NEWEST).fetch_one(connection).await?;
+    Ok(match (row.try_get::<Option<i32>, _>(0)?, row.try_get(1)?) {
+        (Some(found), true) => Standing::TooNew(found),
+        (Some(found), false) if found >= NEWEST => Standing::Fit,
+        _ => Standing::Behind,
+    })
 }
 
 #[cfg(test)]

@@ -34,7 +34,8 @@ pub(crate) fn classify(error: &sqlx::Error) -> Class {
         LOCK_NOT_AVAILABLE | QUERY_CANCELED => Class::Locked,
         UNDEFINED_TABLE | UNDEFINED_COLUMN | UNDEFINED_FUNCTION | INVALID_SCHEMA_NAME => Class::Setup,
         code => match &code[..2.min(code.len())] {
-            "22" | "23" | "21" => Class::Refused,
+            // data, integrity, cardinality, a program limit, an exception raised by a trigger
+            "21" | "22" | "23" | "54" | "P0" => Class::Refused,
             "42" => Class::Setup,
             // connection exception, insufficient resources, operator intervention, system error, internal error
             _ => Class::Connection,

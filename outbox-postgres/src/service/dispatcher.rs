@@ -47,25 +47,16 @@ impl Dispatcher {
         }
     }
 
-    /// Whether any handler's last claim was cut short.
-    pub(crate) fn has_backlog(&self) -> bool {
-        self.backlog.contains(&true)
-    }
-
-    /// Whether the jobs in memory have run low enough for another claim to be worth its round trip.
-    pub(crate) fn is_low(&self) -> bool {
-        self.slots.free() > 0 || self.waiting <= self.prefetch / 2
-    }
-
-    /// The next claim; `None` when there is room for nothing. Takes turns in who comes first.
-    pub(crate) fn wanted(&mut self) -> Option<Wanted> {
-        let room = self.slots.free() + self.prefetch.saturating_sub(self.waiting);
-        let most = room.min(self.batch);
-        if most == 0 {
+    /// The next claim; `None` when there is no reason for one, or no room. `due` is a reason; so is a handler with a backlog
+    /// that has a free slot, or whose jobs in memory have run low. Takes turns in who comes first.
+    pub(crate) fn wanted(&mut self, due: bool) -> Option<Wanted> {
+        let room = self.prefetch.saturating_sub(self.waiting);
+        let most = (self.slots.free() + room).min(self.batch);
+        let low = self.waiting <= self.prefetch / 2;
+        let reason = |(handler, more): (usize, &bool)| *more && (self.free_for(handler) > 0 || (low && room > 0));
+        if most == 0 || !(due || self.backlog.iter().enumerate().any(reason)) {
             return None;
         }
-        let busy = self.backlog.iter().filter(|more| **more).count().max(1);
-        let share = most.div_ceil(u32::try_from(busy).unwrap_or(u32::MAX));
         let mut wanted = Wanted {
             free_in_all: signed(self.slots.free()),
             crashed_too: self.slots.free_for_crashed(),
@@ -75,19 +66,34 @@ impl Dispatcher {
         let ranges = self.roster.ranges();
         for place in 0..ranges.len() {
             let range = ranges[(place + self.turn) % ranges.len()];
-            let free = self.slots.free_for(range.handler).saturating_sub(queued(&self.queues[range.handler]));
-            // A handler without a backlog is asked for what its free slots take, so that looking costs little.
-            let limit = if self.backlog[range.handler] { share.max(free.min(most)) } else { free.min(most) };
+            let limit = self.limit(range.handler, most, room);
             if limit > 0 {
                 wanted.job_types.push(range.job_type);
                 wanted.versions.push(range.version);
                 wanted.handlers.push(i32::try_from(range.handler).unwrap_or(i32::MAX));
                 wanted.limits.push(signed(limit));
-                wanted.free.push(signed(free));
+                wanted.free.push(signed(self.free_for(range.handler)));
             }
         }
         self.turn = self.turn.wrapping_add(1) % ranges.len().max(1);
         (!wanted.job_types.is_empty()).then_some(wanted)
+    }
+
+    /// Slots of a handler that none of its jobs in memory waits for.
+    fn free_for(&self, handler: usize) -> u32 {
+        self.slots.free_for(handler).saturating_sub(queued(&self.queues[handler]))
+    }
+
+    /// How many jobs of a handler to ask for. Without a backlog only what its free slots take, so that looking costs little;
+    /// with one also its share of what may wait in memory.
+    fn limit(&self, handler: usize, most: u32, room: u32) -> u32 {
+        let free = self.free_for(handler);
+        if !self.backlog[handler] {
+            return free.min(most);
+        }
+        let busy = u32::try_from(self.backlog.iter().filter(|more| **more).count()).unwrap_or(u32::MAX);
+        let share = most.div_ceil(busy.max(1)).max(free);
+        (free + room).min(share).min(most)
     }
 
     /// Takes in what a claim brought, and notes where it was cut short. A claim that filled every free slot was too: jobs that
@@ -99,7 +105,11 @@ impl Dispatcher {
             // Only our own names were claimed, so every job has a handler here.
             if let Some(handler) = self.roster.number_of(&job.job_type) {
                 got[handler] += 1;
-                self.queues[handler].push_back(job);
+                match job.risk() {
+                    Risk::None => self.queues[handler].push_back(job),
+                    // Claimed into a free slot: it must not wait behind others, whose crash it would be charged for.
+                    Risk::LastAttempt | Risk::Crashed => self.queues[handler].push_front(job),
+                }
                 self.waiting += 1;
             }
         }

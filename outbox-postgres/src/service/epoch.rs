@@ -52,9 +52,23 @@ struct Epoch {
     kill: CancellationToken,
     /// Ends settling.
     give_up: CancellationToken,
-    worker: JoinHandle<()>,
-    settler: JoinHandle<()>,
-    beside: Vec<JoinHandle<()>>,
+    /// The worker, then what is beside it, then the settler, which ends when the others have.
+    services: Vec<JoinHandle<()>>,
+}
+
+/// A `run` that is dropped in the middle leaves no service behind.
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.kill.cancel();
+        let give_up = self.give_up.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(LAST_WRITE).await;
+                give_up.cancel();
+            });
+        }
+    }
 }
 
 impl Epoch {
@@ -80,48 +94,48 @@ impl Epoch {
         };
         let worker =
             Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };
-        let mut beside = vec![tokio::spawn(upkeep.run())];
+        let mut services = vec![tokio::spawn(worker.run()), tokio::spawn(upkeep.run())];
         if !outbox.config().poll_only {
-            beside.push(tokio::spawn(listener::run(outbox.clone(), stop.clone())));
+            services.push(tokio::spawn(listener::run(outbox.clone(), stop.clone())));
         }
-        Self { stop, kill, give_up, worker: tokio::spawn(worker.run()), settler: tokio::spawn(settler.run()), beside }
+        services.push(tokio::spawn(settler.run()));
+        Self { stop, kill, give_up, services }
     }
 
-    /// Orderly: no more claims, executions have the budget to end, what is left goes back at once.
-    async fn shut_down(self, outbox: &Outbox, keeper: &LeaseKeeper) {
+    /// Orderly: no more claims, executions have the budget to end, what is left goes back at once. Ends in any case, shortly
+    /// behind the budget: a handler that blocks its thread keeps its job until the lease ends.
+    async fn shut_down(mut self, outbox: &Outbox, keeper: &LeaseKeeper) {
         self.stop.cancel();
-        let (kill, budget) = (self.kill.clone(), outbox.config().shutdown_budget);
-        let lost = keeper.lost.clone();
-        let give_up = self.give_up.clone();
-        // The budget goes on beside the ending, which it hurries along.
-        let hurry = tokio::spawn(async move {
+        let (kill, give_up) = (self.kill.clone(), self.give_up.clone());
+        let hurry = async {
             tokio::select! {
-                () = tokio::time::sleep(budget) => {}
-                () = lost.cancelled() => {}
+                () = tokio::time::sleep(outbox.config().shutdown_budget) => {}
+                () = keeper.lost.cancelled() => {}
             }
             kill.cancel();
             tokio::time::sleep(LAST_WRITE).await;
             give_up.cancel();
-        });
-        self.ended().await;
-        hurry.abort();
+            tokio::time::sleep(LAST_WRITE / 2).await;
+        };
+        tokio::select! {
+            () = self.ended() => {}
+            () = hurry => tracing::warn!("a handler did not end within the shutdown budget and blocks its thread"),
+        }
     }
 
     /// The lease is lost: everything ends now, and nothing is written, because others own the jobs.
-    async fn abandon(self) {
+    async fn abandon(mut self) {
         self.stop.cancel();
         self.kill.cancel();
         self.give_up.cancel();
         self.ended().await;
     }
 
-    async fn ended(self) {
-        // A task that panicked has ended too; its panic was reported by the runtime.
-        let _ = self.worker.await;
-        for service in self.beside {
+    async fn ended(&mut self) {
+        for service in &mut self.services {
+            // A task that panicked has ended too; its panic was reported by the runtime.
             let _ = service.await;
         }
-        let _ = self.settler.await;
     }
 }
 

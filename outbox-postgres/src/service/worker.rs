@@ -16,6 +16,7 @@ use super::roster::Roster;
 use crate::backoff::Reconnect;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
+use crate::sqlstate::Class;
 use crate::step::claim::{Claimed, Wanted};
 use crate::step::run::{Execution, Ran};
 use crate::step::settle::Settlement;
@@ -68,8 +69,7 @@ impl Worker {
                 self.execute(started, &finished, &executions);
             }
             if under_way.is_none()
-                && (due || (dispatcher.has_backlog() && dispatcher.is_low()))
-                && let Some(wanted) = dispatcher.wanted()
+                && let Some(wanted) = dispatcher.wanted(due)
             {
                 due = false;
                 next_poll = Instant::now() + jittered(config.poll_interval);
@@ -133,7 +133,7 @@ impl Worker {
         executions.spawn(async move {
             let job_id = execution.job.job_id;
             let ran = execution.run().await;
-            drop(slot);
+            // The slot is held until the outcome is handed over: a database that does not keep up slows the claims down.
             match ran {
                 Ran::Unsettled(settlement) => drop(outcomes.send(settlement).await),
                 Ran::Committed { published } => {
@@ -147,6 +147,7 @@ impl Worker {
                     tracing::warn!(job = %job_id, "lease lost: the effect was rolled back, because the job is no longer held under its claim");
                 }
             }
+            drop(slot);
         });
     }
 
@@ -204,8 +205,14 @@ impl Claimer {
                 jobs
             }
             Err(error) => {
-                self.in_hand.claim_lost();
-                reconnect.failed("claim", &error, &self.stop).await;
+                match error.class() {
+                    // It may have taken place all the same.
+                    Class::Connection => self.in_hand.claim_lost(),
+                    Class::Conflict | Class::Locked | Class::Setup | Class::Refused => self.in_hand.claimed([]),
+                }
+                if error.class() != Class::Conflict {
+                    reconnect.failed("claim", &error, &self.stop).await;
+                }
                 self.outbox.inner().wake.local.notify_one();
                 Vec::new()
             }

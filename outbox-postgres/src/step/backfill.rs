@@ -18,12 +18,19 @@ pub(crate) async fn raise_barrier(
     statements: &Statements,
     schema: &Schema,
 ) -> Result<Vec<String>, sqlx::Error> {
+    let table = schema.table("subscription");
+    // Most of the time there is nothing to fix, and the fence must not move without a reason: it refuses older snapshots.
+    let fresh = format!(
+        "select from {table} where kind = 'event' and retired_at is null and backfilled_at is null and barrier_xid is null limit 1"
+    );
+    if sqlx::query(AssertSqlSafe(fresh)).fetch_optional(&mut *connection).await?.is_none() {
+        return Ok(Vec::new());
+    }
     let mut transaction = connection.begin().await?;
     let lock = format!("select pg_advisory_xact_lock(hashtextextended('outbox catalogue {}', 0))", schema.as_str());
     sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction).await?;
     let fence = schema.table("catalogue_fence");
     sqlx::query(statements.backfill_fence.text()).bind(fence).execute(&mut *transaction).await?;
-    let table = schema.table("subscription");
     let rows = sqlx::query(statements.backfill_barrier.text()).bind(table).fetch_all(&mut *transaction).await?;
     let handlers = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     transaction.commit().await?;
