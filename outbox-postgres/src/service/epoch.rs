@@ -119,7 +119,7 @@ impl Epoch {
         };
         tokio::select! {
             () = self.ended() => {}
-            () = hurry => tracing::warn!("a handler did not end within the shutdown budget and blocks its thread"),
+            () = hurry => tracing::warn!("the shutdown budget is used up; what has not ended is left to the end of the lease"),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::step;
 use crate::step::backfill::Backfilled;
+use crate::step::rescue::Rescued;
 use crate::step::settle::Settlement;
 
 const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
@@ -24,6 +25,8 @@ const BACKFILL_LOOK: Duration = Duration::from_secs(30);
 /// How often lost jobs are looked for without a suspicion, and how soon with one.
 const RECOVER_EVERY: Duration = Duration::from_mins(1);
 const RECOVER_SOON: Duration = Duration::from_secs(2);
+/// How often what a rescue had to pass over is looked for.
+const BURY_EVERY: Duration = Duration::from_secs(3);
 const PARTITION_EVERY: Duration = Duration::from_hours(1);
 
 pub(crate) struct Upkeep {
@@ -40,15 +43,21 @@ struct Due {
     backfill: Instant,
     recover: Instant,
     partition: Instant,
+    bury: Instant,
 }
 
 impl Upkeep {
     pub(crate) async fn run(mut self) {
         let now = Instant::now();
-        let mut due = Due { backfill: now, recover: now + RECOVER_EVERY, partition: now };
+        let mut due = Due { backfill: now, recover: now + RECOVER_EVERY, partition: now, bury: now + BURY_EVERY };
         let mut reconnect = Reconnect::default();
         while !self.stop.is_cancelled() {
-            match self.round(&mut due).await {
+            let stop = self.stop.clone();
+            let round = tokio::select! {
+                () = stop.cancelled() => break,
+                round = self.round(&mut due) => round,
+            };
+            match round {
                 Ok(()) => reconnect.succeeded(),
                 Err(error) => reconnect.failed("upkeep", &error, &self.stop).await,
             }
@@ -66,6 +75,10 @@ impl Upkeep {
         if due.backfill <= now {
             let unfinished = self.backfill().await?;
             due.backfill = now + if unfinished { BACKFILL_EVERY } else { BACKFILL_LOOK };
+        }
+        if due.bury <= now {
+            due.bury = now + BURY_EVERY;
+            self.bury().await?;
         }
         if self.in_hand.take_suspicion() {
             // Not at once: the statement whose answer was lost may still be under way on the server.
@@ -86,16 +99,29 @@ impl Upkeep {
         let (statements, limit) = (self.outbox.statements(), self.outbox.config().crash_limit);
         let rescue = async |connection: &mut _| step::rescue::rescue(connection, statements, limit).await;
         let round = self.lane.run(STATEMENT_LIMIT, rescue).await?;
-        for worker in &round.workers {
-            tracing::warn!(%worker, jobs = round.jobs.len(), "rescued the jobs of a worker whose lease ended");
+        if !round.workers.is_empty() {
+            tracing::warn!(workers = ?round.workers, jobs = round.jobs.len(), "took over the jobs of workers whose lease ended");
         }
-        for job in round.jobs.iter().filter(|job| job.ended) {
+        self.rescued(&round.jobs);
+        Ok(())
+    }
+
+    async fn bury(&mut self) -> Result<(), LaneError> {
+        let (statements, schema, limit) =
+            (self.outbox.statements(), self.outbox.schema(), self.outbox.config().crash_limit);
+        let bury = async |connection: &mut _| step::rescue::bury(connection, statements, schema, limit).await;
+        let jobs = self.lane.run(STATEMENT_LIMIT, bury).await?;
+        self.rescued(&jobs);
+        Ok(())
+    }
+
+    fn rescued(&self, jobs: &[Rescued]) {
+        for job in jobs.iter().filter(|job| job.ended) {
             tracing::error!(job = %job.job_id, handler = job.job_type, "failed: its worker died too often while it ran, reason crashed");
         }
-        if round.jobs.iter().any(|job| !job.ended) {
+        if jobs.iter().any(|job| !job.ended) {
             self.outbox.kick();
         }
-        Ok(())
     }
 
     /// Answers whether an activation is still unfinished.

@@ -44,6 +44,7 @@ statements!(
     backfill_batch,
     backfill_fence,
     backfill_lock,
+    bury,
     cancel,
     claim,
     declare,

@@ -1,10 +1,11 @@
 //! rescue: workers whose lease ended are marked dead, and what they held goes back or fails.
 
 use outbox_core::JobId;
-use sqlx::{Connection, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::Statements;
+use crate::schema::Schema;
 
 /// Most dead workers of one round.
 const MAX_WORKERS: i32 = 20;
@@ -38,12 +39,39 @@ pub(crate) async fn rescue(
         transaction.rollback().await?;
         return Ok(Round::default());
     }
-    let limit = i32::try_from(crash_limit).unwrap_or(i32::MAX);
-    let rows =
-        sqlx::query(statements.rescue_return.text()).bind(&workers).bind(limit).fetch_all(&mut *transaction).await?;
+    let jobs = take_back(&mut transaction, statements, &workers, crash_limit).await?;
     transaction.commit().await?;
+    Ok(Round { workers, jobs })
+}
+
+/// What earlier rounds had to pass over, because it was locked; the rows of dead workers that hold nothing go.
+pub(crate) async fn bury(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    schema: &Schema,
+    crash_limit: u32,
+) -> Result<Vec<Rescued>, sqlx::Error> {
+    let text = format!("select id from {} where dead_at is not null limit {MAX_WORKERS}", schema.table("worker"));
+    let dead = sqlx::query(AssertSqlSafe(text)).fetch_all(&mut *connection).await?;
+    if dead.is_empty() {
+        return Ok(Vec::new());
+    }
+    let dead = dead.iter().map(|row| row.try_get(0)).collect::<Result<Vec<Uuid>, _>>()?;
+    let jobs = take_back(&mut *connection, statements, &dead, crash_limit).await?;
+    sqlx::query(statements.bury.text()).bind(&dead).execute(connection).await?;
+    Ok(jobs)
+}
+
+async fn take_back(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    workers: &[Uuid],
+    crash_limit: u32,
+) -> Result<Vec<Rescued>, sqlx::Error> {
+    let limit = i32::try_from(crash_limit).unwrap_or(i32::MAX);
+    let rows = sqlx::query(statements.rescue_return.text()).bind(workers).bind(limit).fetch_all(connection).await?;
     let rescued = |row: &sqlx::postgres::PgRow| {
         Ok(Rescued { job_id: row.try_get::<Uuid, _>(0)?.into(), job_type: row.try_get(1)?, ended: row.try_get(2)? })
     };
-    Ok(Round { workers, jobs: rows.iter().map(rescued).collect::<Result<_, sqlx::Error>>()? })
+    rows.iter().map(rescued).collect()
 }

@@ -8,7 +8,9 @@ held as materialized (
   select l.id, l.claim_id, l.locked_by, l.locked_at, l.attempts, l.attempts >= l.max_attempts or l.crashes + 1 >= $2::int as ends
   from :schema.job_live l
   where l.status = 'running' and l.locked_by = any($1::uuid[])
-  for update
+  -- a row that somebody has locked (a transaction about to commit, a person at a prompt) must not keep the others waiting: it
+  -- is taken by a later round, because the worker's row stays until it holds nothing
+  for update skip locked
 ),
 gone as (
   delete from :schema.job_live l
