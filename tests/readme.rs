@@ -1,0 +1,30 @@
+//! The README says what is true.
+
+const README: &str = include_str!("../README.md");
+
+/// The quickstart in the README is the example that compiles, word for word.
+#[test]
+fn the_quickstart_is_the_example() {
+    let example = include_str!("../examples/quickstart.rs");
+    let code = &example[example.find("use outbox::prelude").unwrap()..];
+    assert!(README.contains(&format!("```rust\n{code}```")), "copy examples/quickstart.rs into the README");
+    assert!(example.lines().count() < 60);
+}
+
+/// There are two commands to set up with, and no third.
+#[test]
+fn there_are_two_commands() {
+    let commands: Vec<_> = README.lines().filter(|line| line.starts_with("cargo ")).collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    assert!(commands[0].starts_with("cargo xtask demo") && commands[1].starts_with("cargo xtask test"));
+}
+
+/// Every file that the README links to is there.
+#[test]
+fn its_links_lead_somewhere() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let targets = README.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    for target in targets.filter(|target| !target.starts_with("http")) {
+        assert!(root.join(target).exists(), "{target} is not there");
+    }
+}
