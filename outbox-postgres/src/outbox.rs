@@ -113,7 +113,7 @@ impl Outbox {
     ///
     /// # Cancel safety
     /// Dropping this future stops the worker without waiting: its jobs are taken over by others when the lease ends.
-    pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+    pub async fn run(&self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         service::run(self, shutdown).await
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations, reason = "tests")]
 
+mod backfill_race;
 mod claim;
 mod publish;
 mod support;

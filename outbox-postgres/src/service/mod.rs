@@ -22,7 +22,7 @@ use crate::error::RunError;
 use crate::outbox::Outbox;
 
 /// Runs one epoch behind the other: a worker whose lease was lost begins again under a new id.
-pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
     let _running = Running::claim(outbox)?;
     // Fires when the shutdown is asked for, and when this future is dropped.
     let stop = CancellationToken::new();

@@ -23,11 +23,13 @@ jobs as (
   select (left(b.id::text, 13) || substr(gen_random_uuid()::text, 14))::uuid,
          b.id, s.handler, case when s.any_version then 0 else b.event_version end, s.max_attempts, s.priority
   from batch b cross join sub s
-  -- The unique key of job_live cannot see a job that has finished; the finished side is read from the activation on.
-  where not exists (select from :schema.job_succeeded j where j.completed_at >= s.activated_at
+  -- A snapshot shows each job in exactly one place, live or finished, and no job of a visible event can be on its way; so
+  -- what it shows nowhere is missing. The unique key alone would not do: it sees the present, in which a job that the snapshot
+  -- shows as live may have finished. The finished side is read from the activation on.
+  where not exists (select from :schema.job_live j where j.event_id = b.id and (j.job_type = s.handler or j.job_type = any(s.aliases)))
+    and not exists (select from :schema.job_succeeded j where j.completed_at >= s.activated_at
                     and j.event_id = b.id and (j.job_type = s.handler or j.job_type = any(s.aliases)))
     and not exists (select from :schema.job_failed j where j.event_id = b.id and (j.job_type = s.handler or j.job_type = any(s.aliases)))
-    and not exists (select from :schema.job_live j where j.event_id = b.id and j.job_type = any(s.aliases))
   on conflict (event_id, job_type) do nothing
   returning 1
 ),
