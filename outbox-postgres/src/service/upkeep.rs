@@ -19,7 +19,8 @@ use crate::step::rescue::Rescued;
 use crate::step::settle::Settlement;
 
 const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
-/// How often an unfinished backfill is gone on with, and how often one is looked for.
+/// How long a backfill goes on in one round, how often one that is not ready is tried again, how often one is looked for.
+const BACKFILL_SLICE: Duration = Duration::from_millis(200);
 const BACKFILL_EVERY: Duration = Duration::from_millis(500);
 const BACKFILL_LOOK: Duration = Duration::from_secs(30);
 /// How often lost jobs are looked for without a suspicion, and how soon with one.
@@ -73,8 +74,7 @@ impl Upkeep {
         self.rescue().await?;
         let now = Instant::now();
         if due.backfill <= now {
-            let unfinished = self.backfill().await?;
-            due.backfill = now + if unfinished { BACKFILL_EVERY } else { BACKFILL_LOOK };
+            due.backfill = now + self.backfill().await?;
         }
         if due.bury <= now {
             due.bury = now + BURY_EVERY;
@@ -124,18 +124,21 @@ impl Upkeep {
         }
     }
 
-    /// Answers whether an activation is still unfinished.
-    async fn backfill(&mut self) -> Result<bool, LaneError> {
+    /// Answers how soon to go on.
+    async fn backfill(&mut self) -> Result<Duration, LaneError> {
         let (statements, schema) = (self.outbox.statements(), self.outbox.schema());
         let barrier = async |connection: &mut _| step::backfill::raise_barrier(connection, statements, schema).await;
-        let mut unfinished = !self.lane.run(STATEMENT_LIMIT, barrier).await?.is_empty();
-        let mut skip = 0;
+        self.lane.run(STATEMENT_LIMIT, barrier).await?;
+        let started = Instant::now();
+        let mut not_ready = 0;
         loop {
-            let batch = async |connection: &mut _| step::backfill::backfill(connection, statements, schema, skip).await;
+            let batch =
+                async |connection: &mut _| step::backfill::backfill(connection, statements, schema, not_ready).await;
             match self.lane.run(STATEMENT_LIMIT, batch).await? {
-                Backfilled::Nothing => return Ok(unfinished),
-                Backfilled::NotReady => skip += 1,
-                Backfilled::Batch { handler, jobs, complete } => {
+                Backfilled::Nothing if not_ready > 0 => return Ok(BACKFILL_EVERY),
+                Backfilled::Nothing => return Ok(BACKFILL_LOOK),
+                Backfilled::NotReady => not_ready += 1,
+                Backfilled::Batch { handler, jobs } => {
                     if jobs > 0 {
                         tracing::info!(
                             handler,
@@ -144,10 +147,12 @@ impl Upkeep {
                         );
                         self.outbox.kick();
                     }
-                    skip += i32::from(!complete);
                 }
             }
-            unfinished = true;
+            // Rescue does not wait for it.
+            if started.elapsed() > BACKFILL_SLICE {
+                return Ok(Duration::ZERO);
+            }
         }
     }
 

@@ -45,7 +45,7 @@ pub(crate) enum Backfilled {
     /// Transactions that may yet lack their jobs are still open.
     NotReady,
     /// One batch was done.
-    Batch { handler: String, jobs: u64, complete: bool },
+    Batch { handler: String, jobs: u64 },
 }
 
 /// One batch of the unfinished activation at place `skip`.
@@ -75,7 +75,7 @@ pub(crate) async fn backfill(
         .bind(BATCH)
         .fetch_one(&mut *transaction)
         .await?;
-    let (jobs, complete): (i64, bool) = (row.try_get(1)?, row.try_get(2)?);
+    let jobs: i64 = row.try_get(1)?;
     transaction.commit().await?;
-    Ok(Backfilled::Batch { handler, jobs: jobs.unsigned_abs(), complete })
+    Ok(Backfilled::Batch { handler, jobs: jobs.unsigned_abs() })
 }

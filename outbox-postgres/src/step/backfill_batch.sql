@@ -2,7 +2,7 @@
 -- that can lack its job is visible by then, so one pass in id order is complete.
 -- $1 handler   $2 event type, or its prefix ('order.' for 'order.*', '' for '*')   $3 whether it is a prefix   $4 most events
 -- Looks no further back than a day before the activation: ids carry the publisher's clock, and a transaction may have been open.
--- Answer: events seen, jobs inserted, whether it is complete.
+-- Answer: events seen, jobs inserted.
 with
 sub as materialized (
   select handler, aliases, any_version, max_attempts, priority, activation_snapshot, activated_at,
@@ -38,7 +38,5 @@ progress as (
   set backfilled_to = coalesce((select id from batch order by id desc limit 1), s.backfilled_to),
       backfilled_at = case when (select count(*) from batch) < $4::int then now() end
   where s.handler = $1::text
-  returning s.backfilled_at
 )
-select (select count(*) from batch) as events, (select count(*) from jobs) as inserted,
-       (select backfilled_at is not null from progress) as complete
+select (select count(*) from batch) as events, (select count(*) from jobs) as inserted
