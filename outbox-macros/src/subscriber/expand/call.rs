@@ -18,7 +18,6 @@ pub(crate) fn requires(model: &Subscriber) -> TokenStream {
     });
     quote! {
         |#requirements| {
-            let _ = &#requirements;
             #(#calls)*
         }
     }
@@ -35,7 +34,6 @@ pub(crate) fn call(function: &Function, model: &Subscriber) -> TokenStream {
     let outcome = outcome(function, model);
     quote! {
         |mut #delivery| {
-            let _ = &mut #delivery;
             ::std::boxed::Box::pin(async move {
                 let #input = #decode;
                 #decline

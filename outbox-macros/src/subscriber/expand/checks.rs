@@ -106,7 +106,6 @@ fn others_fit(function: &Function, model: &Subscriber) -> TokenStream {
     quote! {
         let #taken = false;
         #(#checks)*
-        let _ = #taken;
     }
 }
 
