@@ -1,20 +1,30 @@
 //! `cargo xtask demo`: the storefront example.
 
-use std::path::Path;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::child::{Running, exit_code};
 use crate::workspace::cargo;
-use crate::{Outcome, arguments};
+use crate::{Outcome, arguments, artifacts};
 
-/// The example's package and program, which `cargo xtask soak` runs too.
-pub(crate) const PROGRAM: [&str; 4] = ["-p", "storefront-app", "--bin", "storefront-demo"];
+/// The packages of its programs: the demo starts the others, which lie beside it.
+const PACKAGES: [&str; 4] = ["-p", "storefront-app", "-p", "storefront-web"];
 
 /// Runs the example; its exit code is ours.
 pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
     resolve(&mut arguments, "--orders", &std::env::current_dir()?)?;
-    let mut run = cargo("run");
-    run.arg("--quiet").args(PROGRAM).arg("--").args(arguments);
-    Ok(exit_code(Running::start(&mut run)?.wait()?))
+    let mut run = Command::new(build()?);
+    Ok(exit_code(Running::start(run.args(arguments))?.wait()?))
+}
+
+/// Builds all programs of the example, and answers which one to run.
+pub(crate) fn build() -> Result<PathBuf, Box<dyn Error>> {
+    let mut build = cargo("build");
+    build.args(PACKAGES).arg("--message-format=json-render-diagnostics");
+    let artifacts = artifacts::build(&mut build)?.ok_or("the demo does not build")?;
+    let program = artifacts.into_iter().find(|artifact| artifact.id.ends_with("bin/storefront-demo"));
+    Ok(program.ok_or("cargo built no `storefront-demo`")?.executable)
 }
 
 /// A path is given from where the user stands, whatever folder the example runs in.

@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::arguments::take_number;
 use crate::child::Running;
-use crate::workspace::cargo;
-use crate::{Outcome, artifacts, demo};
+use crate::{Outcome, demo};
 
 /// How to soak.
 struct Plan {
@@ -26,7 +25,7 @@ pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
     let runs = take_number(&mut arguments, "--runs", 20)?;
     let seed = take_number(&mut arguments, "--seed", 1)?;
     let limit = Duration::from_secs(take_number(&mut arguments, "--limit", 300)?);
-    let plan = Plan { program: build()?, limit, arguments };
+    let plan = Plan { program: demo::build()?, limit, arguments };
     let mut failed = Vec::new();
     for number in 0..runs {
         let seed = seed.wrapping_add(number);
@@ -41,14 +40,6 @@ pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
     }
     println!("to see one again: cargo xtask soak --runs 1 --seed N, with N one of {}", failed.join(", "));
     Ok(ExitCode::FAILURE)
-}
-
-fn build() -> Result<PathBuf, Box<dyn Error>> {
-    let mut build = cargo("build");
-    build.args(demo::PROGRAM).arg("--message-format=json-render-diagnostics");
-    let artifacts = artifacts::build(&mut build)?.ok_or("the demo does not build")?;
-    let program = artifacts.into_iter().find(|artifact| artifact.id.ends_with("bin/storefront-demo"));
-    Ok(program.ok_or("cargo built no `storefront-demo`")?.executable)
 }
 
 /// One run with its line on the terminal.
