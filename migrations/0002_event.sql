@@ -47,11 +47,17 @@ create table erasure (
 );
 
 -- Not SECURITY DEFINER: only a member of the owner may run it.
+-- The setting is made in the body: in the head it would take a superuser to create the function.
 create function erase_event(target uuid, why text) returns boolean
-language plpgsql set search_path from current set outbox.owner_work = 'on' as $$
+language plpgsql set search_path from current as $$
+declare
+  erased boolean;
 begin
+  perform set_config('outbox.owner_work', 'on', true);
   update event set payload = '{}', metadata = '{}', subject_id = null where id = target;
-  if not found then
+  erased := found;
+  perform set_config('outbox.owner_work', 'off', true);
+  if not erased then
     return false;
   end if;
   insert into erasure (event_id, erased_by, reason) values (target, session_user, why);

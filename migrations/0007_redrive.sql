@@ -3,14 +3,17 @@
 -- With `force` the inbox mark is removed too, so that a handler whose effect is already there has it once more.
 -- Answers false when no failed job has this id, or a live one of the same event and handler exists.
 create function redrive(target uuid, force boolean default false) returns boolean
-language plpgsql security definer set search_path from current set outbox.owner_work = 'on' as $$
+language plpgsql security definer set search_path from current as $$
 declare
   it job_failed%rowtype;
 begin
+  -- In the body: in the function's head it would take a superuser to create it.
+  perform set_config('outbox.owner_work', 'on', true);
   delete from job_failed f where f.id = target
     and not exists (select from job_live l where l.event_id = f.event_id and l.job_type = f.job_type)
   returning f.* into it;
-  if not found then
+  perform set_config('outbox.owner_work', 'off', true);
+  if it.id is null then
     return false;
   end if;
   if force then
