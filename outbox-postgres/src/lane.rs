@@ -82,8 +82,12 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LaneError> 
     let attempt = async {
         let mut connection = PgConnection::connect_with(options).await?;
         // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
-        let settings =
-            format!("set jit = off; set lock_timeout = {}; set statement_timeout = '30s'", LOCK_LIMIT.as_millis());
+        // Rescue and backfill rely on a fresh snapshot for each of their statements, whatever the application has as default.
+        let settings = format!(
+            "set jit = off; set lock_timeout = {}; set statement_timeout = '30s'; \
+             set default_transaction_isolation = 'read committed'",
+            LOCK_LIMIT.as_millis()
+        );
         connection.execute(AssertSqlSafe(settings)).await?;
         Ok(connection)
     };

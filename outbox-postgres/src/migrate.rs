@@ -62,7 +62,8 @@ pub async fn migrate_schema(pool: &PgPool, schema: &str) -> Result<(), MigrateEr
     // A connection of its own: the settings below must not reach the application's, and a future that is dropped takes the
     // connection with it.
     let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
-    let mut transaction = connection.begin().await?;
+    // Whatever the default is: what others have migrated while this one waited for the lock has to be seen.
+    let mut transaction = connection.begin_with("begin isolation level read committed").await?;
     apply_pending(&mut transaction, &schema).await?;
     transaction.commit().await?;
     // It is done; a connection that does not close politely changes nothing of that.
