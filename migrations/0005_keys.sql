@@ -1,8 +1,8 @@
 -- Keys live in tables of their own, with a retention of their own, longer than the longest replay.
 
--- One publish a key: a business transaction that is retried does not publish twice.
+-- One publish (or enqueue) a key: a business transaction that is retried does not publish twice.
 create table publish_key (
-  event_type text        not null,
+  event_type text        not null,   -- 'job:' and the name for a job
   key        text        not null,
   event_id   uuid        not null,
   created_at timestamptz not null default statement_timestamp(),

@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection};
 
 use crate::error::PublishError;
 use crate::outbox::Outbox;
-use crate::publish::{check_text, context, encode};
+use crate::publish::{check_key, context, encode, storable};
 use crate::{identity, scope, step};
 
 /// What an enqueue came to.
@@ -75,7 +75,7 @@ impl Order {
         if !connection.is_in_transaction() {
             return Err(PublishError::NoTransaction { name: self.name });
         }
-        check_text(self.name, "key", self.key.as_deref())?;
+        check_key(self.name, self.key.as_deref())?;
         let metadata = context(self.name, &self.metadata)?;
         let enqueued = step::enqueue::enqueue(connection, &self, &metadata).await?;
         self.outbox.note_published();
@@ -102,7 +102,7 @@ impl<'c> Enqueuing<'c> {
         self
     }
 
-    /// Enqueues at most once for this key: a second time writes nothing and answers the first job's id.
+    /// Enqueues at most once for this key, of 1,024 bytes at most: a second time writes nothing and answers the first job's id.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.set(|order| order.key = Some(key.into()))
     }
@@ -114,7 +114,7 @@ impl<'c> Enqueuing<'c> {
 
     /// Due no earlier than at this moment, by the database's clock.
     pub fn not_before(self, moment: DateTime<Utc>) -> Self {
-        self.set(|order| order.not_before = Some(moment))
+        self.set(|order| order.not_before = Some(storable(moment)))
     }
 
     /// Another priority than its handler's: 0 runs first, 3 last; a larger number counts as 3.

@@ -78,6 +78,16 @@ pub enum PublishError {
         /// Why.
         refusal: Refusal,
     },
+    /// The key is longer than the index of keys takes.
+    #[error("the key of `{name}` has {size} bytes and the limit is {limit}: publish with a hash of it")]
+    KeyTooLong {
+        /// The event's or job's name.
+        name: &'static str,
+        /// Its size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
     /// The event has in-transaction subscribers that this binary does not link: without them it must not commit.
     #[error(
         "`{name}` was not published: its in-transaction subscribers {} are not linked into this binary; add their crates to `outbox::modules![..]`",

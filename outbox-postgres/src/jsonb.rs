@@ -4,7 +4,8 @@ use std::fmt;
 
 /// Deepest nesting. `serde_json` reads no deeper than this, so a deeper payload could be stored and never be handled.
 const MAX_DEPTH: usize = 127;
-/// Longest number, in characters, and largest exponent. PostgreSQL's `numeric` holds 131,072 digits in front of the point.
+/// Longest number, in characters and zeros that its exponent stands for. PostgreSQL's `numeric` holds 131,072 digits in
+/// front of the point and 16,383 behind it.
 const MAX_NUMBER: usize = 16_000;
 
 /// Why `jsonb` does not take a text.
@@ -103,7 +104,8 @@ fn unit(rest: &[u8]) -> Option<u16> {
 fn number(rest: &str) -> Result<usize, Refusal> {
     let length = rest.bytes().take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')).count();
     let exponent = rest[..length].split(['e', 'E']).nth(1).map_or(Some(0), |exponent| exponent.parse::<i64>().ok());
-    let fits = length <= MAX_NUMBER && exponent.is_some_and(|exponent| exponent.unsigned_abs() <= MAX_NUMBER as u64);
+    let zeros = exponent.map(i64::unsigned_abs).and_then(|zeros| usize::try_from(zeros).ok());
+    let fits = zeros.is_some_and(|zeros| zeros.saturating_add(length) <= MAX_NUMBER);
     if fits { Ok(length) } else { Err(Refusal::NumberOutOfRange) }
 }
 
@@ -120,6 +122,7 @@ mod tests {
         assert_eq!(refusal(r#"["\udc00"]"#), Some(Refusal::LoneSurrogate));
         assert_eq!(refusal(r#"["\ud800\u0041"]"#), Some(Refusal::LoneSurrogate));
         assert_eq!(refusal("[1e999999]"), Some(Refusal::NumberOutOfRange));
+        assert_eq!(refusal(&format!("[0.{}e-9000]", "1".repeat(9_000))), Some(Refusal::NumberOutOfRange));
         assert_eq!(refusal(&format!("[{}]", "9".repeat(20_000))), Some(Refusal::NumberOutOfRange));
         assert_eq!(refusal(&format!("{}{}", "[".repeat(128), "]".repeat(128))), Some(Refusal::TooDeep));
     }

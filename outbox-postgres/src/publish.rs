@@ -119,7 +119,7 @@ impl Batch {
         }
         for row in &self.rows {
             check_text(self.name, "subject", row.subject_id.as_deref())?;
-            check_text(self.name, "key", row.key.as_deref())?;
+            check_key(self.name, row.key.as_deref())?;
         }
         context(self.name, &self.metadata)
     }
@@ -151,6 +151,21 @@ pub(crate) fn check_text(name: &'static str, what: &'static str, text: Option<&s
     }
 }
 
+/// Longest key, in bytes. An index row takes 2,704, the name included.
+const KEY_LIMIT: usize = 1_024;
+
+pub(crate) fn check_key(name: &'static str, key: Option<&str>) -> Result<(), PublishError> {
+    match key {
+        Some(key) if key.len() > KEY_LIMIT => Err(PublishError::KeyTooLong { name, size: key.len(), limit: KEY_LIMIT }),
+        key => check_text(name, "key", key),
+    }
+}
+
+/// A moment that PostgreSQL's calendar holds; before 1970 or long ago is the same to a job.
+pub(crate) fn storable(moment: DateTime<Utc>) -> DateTime<Utc> {
+    moment.max(DateTime::UNIX_EPOCH)
+}
+
 /// The context as JSON that PostgreSQL takes.
 pub(crate) fn context(name: &'static str, metadata: &Metadata) -> Result<String, PublishError> {
     let json = serde_json::to_string(metadata).map_err(|source| PublishError::Encode { name, source })?;
@@ -172,8 +187,8 @@ impl<'c> Publishing<'c> {
         Self { connection, batch }
     }
 
-    /// Publishes at most once for this key: a second publish of this event's type with the same key writes nothing and
-    /// answers the first one's id. Keys are kept longer than any replay reaches back.
+    /// Publishes at most once for this key, of 1,024 bytes at most: a second publish of this event's type with the same key
+    /// writes nothing and answers the first one's id. Keys are kept longer than any replay reaches back.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         if let Ok(Row { key: slot, .. }) = self.batch.as_mut().map(|batch| &mut batch.rows[0]) {
             *slot = Some(key.into());
@@ -246,7 +261,7 @@ macro_rules! context_setters {
             /// The jobs are due no earlier than at this moment, by the database's clock.
             pub fn not_before(mut self, moment: DateTime<Utc>) -> Self {
                 if let Ok(batch) = &mut self.batch {
-                    batch.not_before = Some(moment);
+                    batch.not_before = Some(storable(moment));
                 }
                 self
             }

@@ -4,6 +4,7 @@ use outbox_core::{JobId, Source};
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
+use super::millis;
 use crate::enqueue::{Enqueued, Order};
 use crate::error::PublishError;
 
@@ -23,7 +24,7 @@ pub(crate) async fn enqueue(
         .bind(max_attempts)
         .bind(priority)
         .bind(order.priority.map(i16::from))
-        .bind(i64::try_from(order.delay.as_millis()).unwrap_or(i64::MAX))
+        .bind(millis(order.delay))
         .bind(order.not_before)
         .bind(order.key.as_deref())
         .fetch_one(connection)

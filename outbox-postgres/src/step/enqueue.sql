@@ -7,7 +7,8 @@
 with
 keyed as (
   insert into :schema.publish_key as k (event_type, key, event_id)
-  select $2::text, $11::text, $1::uuid where $11::text is not null
+  -- A job may have an event's name; their keys are apart. No name holds a colon.
+  select 'job:' || $2::text, $11::text, $1::uuid where $11::text is not null
   on conflict (event_type, key) do update set event_id = k.event_id
   returning k.event_id
 ),

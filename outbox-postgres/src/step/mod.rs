@@ -2,6 +2,8 @@
 //!
 //! A step never calls a step; the services call steps in order.
 
+use std::time::Duration;
+
 use crate::schema::{Schema, Statement};
 
 pub(crate) mod backfill;
@@ -22,6 +24,11 @@ pub(crate) mod run;
 pub(crate) mod settle;
 pub(crate) mod settle_tx;
 pub(crate) mod survey;
+
+/// Bounded by ten thousand years, so that no sum of times in the database overflows.
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(10_000 * 366 * 86_400_000)
+}
 
 macro_rules! statements {
     ($($name:ident),* $(,)?) => {

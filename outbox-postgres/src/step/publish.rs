@@ -4,6 +4,7 @@ use outbox_core::{EventId, name};
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
+use super::millis;
 use crate::error::PublishError;
 use crate::fan_out::FanOut;
 use crate::publish::{Batch, Published, Row};
@@ -19,17 +20,24 @@ pub(crate) async fn publish(
     metadata: &str,
 ) -> Result<Vec<Published>, PublishError> {
     let fan_out = batch.outbox.fan_out(batch.name);
-    let mut published = Vec::with_capacity(batch.rows.len());
-    let mut rest = batch.rows.as_slice();
+    let mut places: Vec<usize> = (0..batch.rows.len()).collect();
+    // In the order of the keys over all statements, as each statement has it: two batches of the same keys do not deadlock. The
+    // sort is stable, so of one key's events the first is published.
+    places.sort_by_key(|place| batch.rows[*place].key.as_deref());
+    let rows: Vec<&Row> = places.iter().map(|place| &batch.rows[*place]).collect();
+    let mut published = Vec::with_capacity(rows.len());
+    let mut rest = rows.as_slice();
     while !rest.is_empty() {
         let (chunk, behind) = rest.split_at(chunk_length(rest));
         published.extend(publish_chunk(connection, batch, chunk, metadata, &fan_out).await?);
         rest = behind;
     }
-    Ok(published)
+    let mut answers: Vec<_> = places.into_iter().zip(published).collect();
+    answers.sort_unstable_by_key(|(place, _)| *place);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-fn chunk_length(rows: &[Row]) -> usize {
+fn chunk_length(rows: &[&Row]) -> usize {
     let mut bytes = 0;
     let fitting = rows.iter().take(MAX_ROWS).take_while(|row| {
         bytes += row.payload.as_json().len();
@@ -41,7 +49,7 @@ fn chunk_length(rows: &[Row]) -> usize {
 async fn publish_chunk(
     connection: &mut PgConnection,
     batch: &Batch,
-    rows: &[Row],
+    rows: &[&Row],
     metadata: &str,
     fan_out: &FanOut,
 ) -> Result<Vec<Published>, PublishError> {
@@ -65,7 +73,7 @@ async fn publish_chunk(
         .bind(&fan_out.priorities)
         .bind(&fan_out.any_version)
         .bind(&fan_out.in_transaction)
-        .bind(i64::try_from(batch.delay.as_millis()).unwrap_or(i64::MAX))
+        .bind(millis(batch.delay))
         .bind(batch.not_before)
         .fetch_all(connection)
         .await
@@ -108,8 +116,9 @@ mod tests {
 
     #[test]
     fn a_statement_is_bounded_in_rows_and_bytes() {
-        assert_eq!(chunk_length(&rows(1_500, 10)), 1_000);
-        assert_eq!(chunk_length(&rows(20, 1024 * 1024)), 7);
-        assert_eq!(chunk_length(&rows(2, 9 * 1024 * 1024)), 1, "one that is too large by itself still goes alone");
+        let length = |rows: Vec<Row>| chunk_length(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(length(rows(1_500, 10)), 1_000);
+        assert_eq!(length(rows(20, 1024 * 1024)), 7);
+        assert_eq!(length(rows(2, 9 * 1024 * 1024)), 1, "one that is too large by itself still goes alone");
     }
 }

@@ -42,13 +42,14 @@ fan_out as materialized (
   where not exists (select from :schema.subscription k where k.handler = o.handler or o.handler = any(k.aliases))
 ),
 -- DO UPDATE, because only that returns the row of a caller who committed while we waited. Each key once (the same row twice
--- in one ON CONFLICT is 21000) and in key order (two batches of the same keys do not deadlock).
+-- in one ON CONFLICT is 21000) and in key order (two batches of the same keys do not deadlock), by bytes, as the client
+-- orders the statements of one batch.
 keyed as (
   insert into :schema.publish_key as k (event_type, key, event_id)
-  select distinct on (i.key) $2::text, i.key, i.id
+  select distinct on (i.key collate "C") $2::text, i.key, i.id
   from input i
   where i.key is not null and (select ok from allowed)
-  order by i.key, i.n
+  order by i.key collate "C", i.n
   on conflict (event_type, key) do update set event_id = k.event_id
   returning k.key, k.event_id
 ),

@@ -7,7 +7,7 @@ use outbox_core::transition::Next;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
-use super::Statements;
+use super::{Statements, millis};
 
 /// What became of one job.
 #[derive(Debug, Clone)]
@@ -36,11 +36,6 @@ fn delay(next: Next) -> i64 {
         Next::Retry(delay) | Next::Snooze(delay) => millis(delay),
         Next::Succeeded(_) | Next::Failed(_) | Next::Return => 0,
     }
-}
-
-/// Bounded by ten thousand years, so that no sum of times in the database overflows.
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(10_000 * 366 * 86_400_000)
 }
 
 fn reason(next: Next) -> Option<&'static str> {
