@@ -1,8 +1,27 @@
 //! The engine on a real PostgreSQL, one file a behaviour, a schema a test.
 
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod alone;
+mod backfill;
 mod backfill_race;
+mod build;
+mod catalogue;
 mod claim;
+mod database;
+mod dedupe;
+mod enqueue;
+mod linkage;
+mod logs;
+mod migrate;
+mod payload;
 mod publish;
+mod publish_all;
+mod registry;
+mod scope;
+mod sql;
+mod statements;
+mod storage;
 mod support;
+mod wire;
