@@ -19,6 +19,7 @@ pub struct Slots {
     free: u32,
     modules: Vec<u32>,
     handlers: Vec<(usize, u32)>,
+    most: Vec<u32>,
     crashed_runs: bool,
 }
 
@@ -30,8 +31,15 @@ impl Slots {
     #[must_use]
     pub fn new(total: u32, modules: &[u32], handlers: &[Limit]) -> Self {
         assert!(handlers.iter().all(|handler| handler.module < modules.len()), "each handler's module has a limit");
+        let most = handlers.iter().map(|handler| handler.concurrency.min(modules[handler.module]).min(total)).collect();
         let handlers = handlers.iter().map(|handler| (handler.module, handler.concurrency)).collect();
-        Self { free: total, modules: modules.to_vec(), handlers, crashed_runs: false }
+        Self { free: total, modules: modules.to_vec(), handlers, most, crashed_runs: false }
+    }
+
+    /// Most executions of handler `handler` at once, were it alone.
+    #[must_use]
+    pub fn most_for(&self, handler: usize) -> u32 {
+        self.most[handler]
     }
 
     /// Free slots in the process.

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use outbox_core::slots::Slots;
 use outbox_core::transition::Risk;
 
+use super::pace::Pace;
 use super::roster::Roster;
 use crate::step::claim::{Claimed, Wanted};
 
@@ -17,12 +19,21 @@ pub(crate) struct Started {
     pub(crate) job: Claimed,
 }
 
+/// A started job that is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) handler: usize,
+    pub(crate) risk: Risk,
+    pub(crate) ran: Duration,
+}
+
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     roster: Arc<Roster>,
     blank: Wanted,
     slots: Slots,
     queues: Vec<VecDeque<Claimed>>,
+    paces: Vec<Pace>,
     waiting: u32,
     /// Handlers whose last claim was cut by its limit, so that more is likely there.
     backlog: Vec<bool>,
@@ -39,6 +50,7 @@ impl Dispatcher {
             roster,
             slots,
             queues: vec![VecDeque::new(); handlers],
+            paces: vec![Pace::default(); handlers],
             waiting: 0,
             backlog: vec![true; handlers],
             turn: 0,
@@ -52,9 +64,7 @@ impl Dispatcher {
     pub(crate) fn wanted(&mut self, due: bool) -> Option<Wanted> {
         let room = self.prefetch.saturating_sub(self.waiting);
         let most = (self.slots.free() + room).min(self.batch);
-        let low = self.waiting <= self.prefetch / 2;
-        let reason = |(handler, more): (usize, &bool)| *more && (self.free_for(handler) > 0 || (low && room > 0));
-        if most == 0 || !(due || self.backlog.iter().enumerate().any(reason)) {
+        if most == 0 || !(due || (0..self.queues.len()).any(|handler| self.runs_dry(handler, room))) {
             return None;
         }
         let mut wanted = Wanted {
@@ -79,9 +89,25 @@ impl Dispatcher {
         (!wanted.job_types.is_empty()).then_some(wanted)
     }
 
+    /// Whether a handler with a backlog has a free slot, or is about to.
+    fn runs_dry(&self, handler: usize, room: u32) -> bool {
+        let low = queued(&self.queues[handler]) <= self.ahead(handler).min(self.prefetch) / 2;
+        self.backlog[handler] && (self.free_for(handler) > 0 || (low && self.room_for(handler, room) > 0))
+    }
+
     /// Slots of a handler that none of its jobs in memory waits for.
     fn free_for(&self, handler: usize) -> u32 {
         self.slots.free_for(handler).saturating_sub(queued(&self.queues[handler]))
+    }
+
+    /// How many jobs of a handler may wait in memory.
+    fn ahead(&self, handler: usize) -> u32 {
+        self.paces[handler].ahead(self.slots.most_for(handler))
+    }
+
+    /// How many more of them, with `room` for all handlers together.
+    fn room_for(&self, handler: usize, room: u32) -> u32 {
+        room.min(self.ahead(handler).saturating_sub(queued(&self.queues[handler])))
     }
 
     /// How many jobs of a handler to ask for. Without a backlog only what its free slots take, so that looking costs little;
@@ -93,7 +119,7 @@ impl Dispatcher {
         }
         let busy = u32::try_from(self.backlog.iter().filter(|more| **more).count()).unwrap_or(u32::MAX);
         let share = most.div_ceil(busy.max(1)).max(free);
-        (free + room).min(share).min(most)
+        (free + self.room_for(handler, room)).min(share).min(most)
     }
 
     /// Takes in what a claim brought, and notes where it was cut short. A claim that filled every free slot was too: jobs that
@@ -128,21 +154,31 @@ impl Dispatcher {
     pub(crate) fn start(&mut self) -> Option<Started> {
         for place in 0..self.queues.len() {
             let handler = (place + self.turn) % self.queues.len();
-            let Some(risk) = self.queues[handler].front().map(Claimed::risk) else { continue };
+            if self.slots.free_for(handler) == 0 {
+                continue;
+            }
+            // A job that has to wait for another that crashed does not hold up those behind it.
+            let alone = !self.slots.free_for_crashed();
+            let Some(next) = self.queues[handler].iter().position(|job| !(alone && job.risk() == Risk::Crashed)) else {
+                continue;
+            };
+            let Some(job) = self.queues[handler].remove(next) else { continue };
+            let risk = job.risk();
             if self.slots.take(handler, risk) {
                 self.turn = self.turn.wrapping_add(1);
                 self.waiting -= 1;
-                let job = self.queues[handler].pop_front();
-                return job.map(|job| Started { handler, risk, job });
+                return Some(Started { handler, risk, job });
             }
+            self.queues[handler].insert(next, job);
         }
         None
     }
 
     /// A started job is done. Answers whether another claim is due at once: jobs that crashed before come one at a time.
-    pub(crate) fn finished(&mut self, handler: usize, risk: Risk) -> bool {
-        self.slots.give(handler, risk);
-        risk == Risk::Crashed
+    pub(crate) fn finished(&mut self, ended: &Ended) -> bool {
+        self.slots.give(ended.handler, ended.risk);
+        self.paces[ended.handler].ran(ended.ran);
+        ended.risk == Risk::Crashed
     }
 
     /// All jobs that were not started.
@@ -158,4 +194,142 @@ fn queued(queue: &VecDeque<Claimed>) -> u32 {
 
 fn signed(value: u32) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_core::slots::Limit;
+    use outbox_core::transition::Counts;
+    use outbox_core::{Envelope, EventId, Guard, JobId, Metadata, Outcome, Payload, Place, Settings, Source, Subject};
+    use outbox_core::{SubscriberDescriptor, Versions};
+
+    use super::*;
+
+    const fn handler(name: &'static str) -> SubscriberDescriptor {
+        SubscriberDescriptor {
+            name,
+            aliases: &[],
+            source: Source::Event("order.placed"),
+            versions: Versions::Only(&[1]),
+            guard: Guard::None,
+            idempotent: Some("does nothing"),
+            settings: Settings::DEFAULT,
+            requires: |_| {},
+            call: |_| Box::pin(async { Outcome::Done }),
+            place: Place { package: "test", module_path: "test", file: "test.rs", line: 1 },
+        }
+    }
+
+    static SLOW: SubscriberDescriptor = handler("a.slow");
+    static QUICK: SubscriberDescriptor = handler("b.quick");
+
+    /// Four slots, of which each handler may take three; prefetch 10, batches of 10.
+    fn dispatcher() -> Dispatcher {
+        let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+        let limits = [Limit { module: 0, concurrency: 3 }, Limit { module: 1, concurrency: 3 }];
+        Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), 10, 10)
+    }
+
+    fn job(job_type: &str, attempts: u32, crashes: u32) -> Claimed {
+        let id = EventId::from_ulid(ulid::Ulid::nil());
+        Claimed {
+            job_id: JobId::from_ulid(id.as_ulid()),
+            claim_id: uuid::Uuid::nil(),
+            event_id: Some(id),
+            job_type: job_type.to_owned(),
+            counts: Counts { attempts, max_attempts: 8, crashes },
+            envelope: Envelope {
+                id,
+                name: "order.placed".into(),
+                version: 1,
+                occurred_at: chrono::DateTime::UNIX_EPOCH,
+                subject: Subject::default(),
+                metadata: Metadata::default(),
+                payload: Payload::from_json("{}"),
+            },
+            done_before: false,
+        }
+    }
+
+    fn asked(wanted: &Wanted, job_type: &str) -> i32 {
+        wanted.job_types.iter().position(|one| *one == job_type).map_or(0, |place| wanted.limits[place])
+    }
+
+    /// As the worker does: claims as long as there is a reason, starting whatever has a slot. Answers how many claims it took.
+    fn fill(dispatcher: &mut Dispatcher, available: &mut [(&str, i32)]) -> usize {
+        let mut due = true;
+        for claims in 0..100 {
+            while dispatcher.start().is_some() {}
+            let Some(wanted) = dispatcher.wanted(due) else { return claims };
+            due = false;
+            let mut jobs = Vec::new();
+            for (job_type, left) in available.iter_mut() {
+                let take = asked(&wanted, job_type).min(*left).min(wanted.most - i32::try_from(jobs.len()).unwrap());
+                *left -= take;
+                jobs.extend((0..take).map(|_| job(job_type, 1, 0)));
+            }
+            dispatcher.accept(&wanted, jobs);
+        }
+        panic!("it never stops claiming");
+    }
+
+    /// S0-29, S2-49: a handler that fills its slots and does not end is claimed no further than its share of the memory, and is
+    /// no reason to claim again and again.
+    #[test]
+    fn a_stuck_handler_is_not_claimed_without_end() {
+        let mut dispatcher = dispatcher();
+        let mut available = [("a.slow", 1_000), ("b.quick", 0)];
+        let claims = fill(&mut dispatcher, &mut available);
+        assert!(claims <= 5, "{claims} claims");
+        assert!(available[0].1 >= 1_000 - 3 - 3, "three run, and at most one waits for each of them: {available:?}");
+        let wanted = dispatcher.wanted(true).expect("the other handler has a free slot");
+        assert_eq!((wanted.free_in_all, asked(&wanted, "b.quick")), (1, 1));
+    }
+
+    #[test]
+    fn a_quick_handler_reads_ahead_up_to_the_prefetch() {
+        let mut dispatcher = dispatcher();
+        for _ in 0..3 {
+            assert!(dispatcher.slots.take(1, Risk::None));
+            dispatcher.finished(&Ended { handler: 1, risk: Risk::None, ran: Duration::from_micros(10) });
+        }
+        let mut available = [("b.quick", 1_000)];
+        fill(&mut dispatcher, &mut available);
+        assert_eq!(available[0].1, 1_000 - 3 - 10, "three run, ten wait");
+    }
+
+    #[test]
+    fn without_a_backlog_only_free_slots_are_asked_for() {
+        let mut dispatcher = dispatcher();
+        let wanted = dispatcher.wanted(true).expect("due");
+        dispatcher.accept(&wanted, Vec::new());
+        assert!(dispatcher.wanted(false).is_none(), "nothing was there, so there is no reason to look again");
+        let wanted = dispatcher.wanted(true).expect("due");
+        assert_eq!((asked(&wanted, "a.slow"), asked(&wanted, "b.quick"), wanted.most), (3, 3, 10));
+    }
+
+    #[test]
+    fn a_job_that_crashed_before_starts_ahead_of_those_that_wait_and_alone() {
+        let mut dispatcher = dispatcher();
+        let wanted = dispatcher.wanted(true).expect("due");
+        dispatcher.accept(&wanted, vec![job("a.slow", 1, 0), job("a.slow", 2, 1), job("b.quick", 2, 1)]);
+        let started: Vec<_> = std::iter::from_fn(|| dispatcher.start()).map(|started| started.risk).collect();
+        assert_eq!(started.iter().filter(|risk| **risk == Risk::Crashed).count(), 1);
+        assert_eq!(started.len(), 2);
+        assert!(
+            dispatcher.finished(&Ended { handler: 0, risk: Risk::Crashed, ran: Duration::ZERO }),
+            "the next one is due"
+        );
+        assert_eq!(dispatcher.start().map(|started| started.risk), Some(Risk::Crashed));
+    }
+
+    #[test]
+    fn what_was_not_started_is_given_back() {
+        let mut dispatcher = dispatcher();
+        let wanted = dispatcher.wanted(true).expect("due");
+        dispatcher.accept(&wanted, (0..5).map(|_| job("a.slow", 1, 0)).collect());
+        while dispatcher.start().is_some() {}
+        assert_eq!(dispatcher.take_waiting().len(), 2);
+        assert!(dispatcher.start().is_none());
+    }
 }

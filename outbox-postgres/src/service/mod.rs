@@ -6,6 +6,7 @@ mod epoch;
 mod in_hand;
 mod lease_keeper;
 mod listener;
+mod pace;
 mod roster;
 mod settler;
 mod upkeep;

@@ -27,7 +27,10 @@ pub(crate) struct Range {
 
 impl Roster {
     pub(crate) fn of(outbox: &Outbox) -> Self {
-        let handlers = outbox.inner().runs.clone();
+        Self::new(outbox.inner().runs.clone())
+    }
+
+    pub(crate) fn new(handlers: Vec<&'static SubscriberDescriptor>) -> Self {
         let numbered = handlers.iter().enumerate();
         let names: Vec<_> =
             numbered.flat_map(|(number, one)| one.all_names().map(move |name| (name, number))).collect();

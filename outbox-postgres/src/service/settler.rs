@@ -22,7 +22,7 @@ use crate::step::settle::Settlement;
 /// Most outcomes of one statement.
 pub(crate) const BATCH: usize = 500;
 const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
-/// When an outcome whose row somebody else has locked is tried again.
+/// When an outcome whose row somebody else has locked, or that the database does not take, is tried again.
 const LOCKED_DELAY: Duration = Duration::from_secs(1);
 
 pub(crate) struct Settler {
@@ -63,7 +63,8 @@ impl Settler {
         self.lane.close().await;
     }
 
-    /// Writes a batch, in parts where the whole is refused; answers those whose rows are locked by somebody else.
+    /// Writes a batch, in parts where the whole is refused; answers those to be tried again later: their rows are locked by
+    /// somebody else, or the database takes them in no wording.
     async fn write(&mut self, batch: Vec<Settlement>) -> Vec<Settlement> {
         let mut locked = Vec::new();
         let mut parts = vec![batch];
@@ -91,7 +92,10 @@ impl Settler {
                     }
                     Class::Conflict => parts.push(part),
                     Class::Locked => locked.append(&mut part),
-                    Class::Refused => parts.extend(part.iter().map(|one| vec![unstorable(one, &error)])),
+                    Class::Refused => match reworded(&part[0], &error) {
+                        Some(other) => parts.push(vec![other]),
+                        None => locked.append(&mut part),
+                    },
                 },
             }
         }
@@ -125,13 +129,18 @@ async fn sleep_until(due: Option<Instant>) {
     }
 }
 
-/// An outcome whose text the database does not take, though it was sanitised: the job must end or be retried all the same.
-fn unstorable(settlement: &Settlement, refused: &LaneError) -> Settlement {
+/// Another wording of an outcome that the database does not take, though it was sanitised: the job must end or be retried all
+/// the same. `None` when every wording was refused, so that it is neither the text nor the outcome.
+fn reworded(settlement: &Settlement, refused: &LaneError) -> Option<Settlement> {
     tracing::error!(job = %settlement.job_id, error = refused as &dyn std::error::Error, "this outcome could not be written as it was");
+    let quarantined = Next::Failed(Reason::Quarantined);
+    if settlement.next == quarantined && settlement.error.is_none() {
+        return None;
+    }
     let note = Some(format!("this job's outcome could not be written: {refused}"));
     if settlement.error == note {
         // Refused twice, so it is not the text. Failing it keeps it visible and re-runnable.
-        return Settlement { next: Next::Failed(Reason::Quarantined), error: None, ..settlement.clone() };
+        return Some(Settlement { next: quarantined, error: None, ..settlement.clone() });
     }
-    Settlement { error: note, ..settlement.clone() }
+    Some(Settlement { error: note, ..settlement.clone() })
 }

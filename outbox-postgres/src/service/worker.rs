@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::dispatcher::{Dispatcher, Started};
+use super::dispatcher::{Dispatcher, Ended, Started};
 use super::in_hand::InHand;
 use super::roster::Roster;
 use crate::backoff::Reconnect;
@@ -41,13 +41,14 @@ pub(crate) struct Worker {
 struct Slot {
     handler: usize,
     risk: Risk,
-    finished: mpsc::UnboundedSender<(usize, Risk)>,
+    started: Instant,
+    finished: mpsc::UnboundedSender<Ended>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         // The loop is gone only when nobody counts slots any more.
-        let _ = self.finished.send((self.handler, self.risk));
+        let _ = self.finished.send(Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() });
     }
 }
 
@@ -80,7 +81,7 @@ impl Worker {
             }
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                Some((handler, risk)) = slots.recv() => due |= dispatcher.finished(handler, risk),
+                Some(ended) = slots.recv() => due |= dispatcher.finished(&ended),
                 Some(jobs) = claimed.recv() => {
                     if let Some(wanted) = under_way.take() {
                         dispatcher.accept(&wanted, jobs);
@@ -120,8 +121,9 @@ impl Worker {
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
 
-    fn execute(&self, started: Started, finished: &mpsc::UnboundedSender<(usize, Risk)>, executions: &TaskTracker) {
-        let slot = Slot { handler: started.handler, risk: started.risk, finished: finished.clone() };
+    fn execute(&self, started: Started, finished: &mpsc::UnboundedSender<Ended>, executions: &TaskTracker) {
+        let slot =
+            Slot { handler: started.handler, risk: started.risk, started: Instant::now(), finished: finished.clone() };
         let execution = Execution {
             outbox: self.outbox.clone(),
             handler: self.roster.handler(started.handler),

@@ -36,6 +36,8 @@ pub(crate) struct Claimed {
     pub(crate) envelope: Envelope,
     /// The inbox holds the mark of its effect.
     pub(crate) done_before: bool,
+    /// Its event is no longer stored, so there is no message.
+    pub(crate) bereft: bool,
 }
 
 impl Claimed {
@@ -82,6 +84,7 @@ fn read(row: &PgRow, claim_id: Uuid) -> Result<Claimed, sqlx::Error> {
     let event_id = row.try_get::<Option<Uuid>, _>(1)?.map(EventId::from);
     let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
     let metadata: &str = row.try_get(11)?;
+    let payload: Option<&str> = row.try_get(12)?;
     Ok(Claimed {
         job_id,
         claim_id,
@@ -104,8 +107,9 @@ fn read(row: &PgRow, claim_id: Uuid) -> Result<Claimed, sqlx::Error> {
             } else {
                 serde_json::from_str(metadata).unwrap_or_default()
             },
-            payload: Payload::from_json(row.try_get::<&str, _>(12)?),
+            payload: Payload::from_json(payload.unwrap_or("null")),
         },
         done_before: row.try_get(13)?,
+        bereft: payload.is_none(),
     })
 }

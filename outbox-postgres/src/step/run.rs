@@ -65,6 +65,11 @@ impl Execution {
         if self.job.done_before {
             return self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started);
         }
+        if self.job.bereft {
+            let error = "its event is no longer stored, so there is nothing to run it with";
+            tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "quarantined");
+            return self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started);
+        }
         if self.handler.guard == Guard::Transaction {
             return self.run_in_transaction(started).await;
         }
