@@ -11,6 +11,7 @@ mod catalogue;
 mod claim;
 mod conformance;
 mod database;
+mod decode;
 mod dedupe;
 mod enqueue;
 mod floor;
