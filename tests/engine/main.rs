@@ -28,6 +28,7 @@ mod registry;
 mod retry;
 mod run;
 mod scope;
+mod settle;
 mod slots;
 mod sql;
 mod statements;
