@@ -135,7 +135,7 @@ fn once(first_seen: &mut HashMap<String, usize>, number: usize, order: Order) ->
 fn read_order(text: &[u8]) -> Result<Order, String> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let order: Order = serde_path_to_error::deserialize(&mut reader).map_err(|error| explained(&error))?;
-    reader.end().map_err(|error| without_position(&error))?;
+    reader.end().map_err(|error| format!("no JSON: {}", without_position(&error)))?;
     check(&order)?;
     Ok(order)
 }
@@ -143,8 +143,11 @@ fn read_order(text: &[u8]) -> Result<Order, String> {
 /// `lines[2].quantity: invalid value: integer `-3`, expected u32`
 fn explained(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let (path, what) = (error.path().to_string(), without_position(error.inner()));
-    // Text that is no JSON at all has no place worth naming.
-    if path == "." || !error.inner().is_data() { what } else { format!("`{path}`: {what}") }
+    match path.as_str() {
+        _ if !error.inner().is_data() => format!("no JSON: {what}"),
+        "." => what,
+        path => format!("`{path}`: {what}"),
+    }
 }
 
 /// serde's "line 1" would be taken for a line of the file.
@@ -248,9 +251,9 @@ mod tests {
             ("\"order_id\": \"1\"", "\"order_id\": \"1\", \"order_id\": \"2\"", "duplicate field `order_id`"),
             ("1996-07-04T00:00:00Z", "yesterday", "`placed_at`: "),
             ("USD", "Dollars", "`currency` has to be three capital letters"),
-            ("{\"order_id\"", "{{\"order_id\"", "key must be a string (column 2)"),
-            ("0.15}]}", "0.15}]} x", "trailing characters"),
-            ("0.15}]}", "0.15}]", "EOF while parsing an object"),
+            ("{\"order_id\"", "{{\"order_id\"", "no JSON: key must be a string (column 2)"),
+            ("0.15}]}", "0.15}]} x", "no JSON: trailing characters"),
+            ("0.15}]}", "0.15}]", "no JSON: EOF while parsing an object"),
         ] {
             let said = reason(from, to);
             assert!(said.starts_with(expected), "{to}: {said}");
@@ -265,7 +268,7 @@ mod tests {
         let file = format!("{GOOD}\n\nno order\n{GOOD}\n");
         let reading = read_orders(file.as_bytes());
         let said: Vec<_> = reading.bad_lines.iter().map(ToString::to_string).collect();
-        assert_eq!(said, ["line 3: expected ident (column 2)", "line 4: order `1` is already on line 1"]);
+        assert_eq!(said, ["line 3: no JSON: expected ident (column 2)", "line 4: order `1` is already on line 1"]);
         assert_eq!(reading.orders.len(), 1);
     }
 

@@ -5,5 +5,6 @@ mod catalogue;
 mod confirmation;
 mod crash;
 mod order_placed;
+mod sample;
 mod stock;
 mod wiring;

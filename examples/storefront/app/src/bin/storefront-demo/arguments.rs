@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Parser;
-use orders::{OnBadLine, read_orders};
+use orders::{BadLine, OnBadLine, read_orders};
 use storefront_app::SAMPLE_ORDERS;
 use storefront_app::seeded::Seeded;
 
@@ -37,6 +37,15 @@ pub(crate) struct Arguments {
     pub(crate) deadline: u64,
 }
 
+fn tell(bad_lines: &[BadLine], narrator: &Narrator) {
+    for line in bad_lines.iter().take(SHOWN) {
+        narrator.warn(&line.to_string());
+    }
+    if let Some(more) = bad_lines.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        narrator.warn(&format!("and {more} more bad lines"));
+    }
+}
+
 fn fraction(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
@@ -52,14 +61,10 @@ impl Arguments {
             None => SAMPLE_ORDERS.to_vec(),
         };
         let reading = read_orders(&file);
-        for line in reading.bad_lines.iter().take(SHOWN) {
-            narrator.warn(&line.to_string());
-        }
-        if let Some(more) = reading.bad_lines.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            narrator.warn(&format!("and {more} more bad lines"));
-        }
-        let skipped = reading.bad_lines.len();
-        Ok(Expected::of(&reading.accept(self.on_bad_line)?, skipped, file))
+        let bad_lines = reading.bad_lines.clone();
+        // Lines that are skipped are told by the web role, which is given the same file.
+        let orders = reading.accept(self.on_bad_line).inspect_err(|_| tell(&bad_lines, narrator))?;
+        Ok(Expected::of(&orders, bad_lines.len(), file))
     }
 
     /// Which of `workers` is killed, and at which fraction: the same for the same seed.
