@@ -109,16 +109,20 @@ impl Report {
     }
 
     fn story(&self) -> String {
+        let Some(Killed { name, held, at, .. }) = &self.killed else {
+            return "No worker was killed: everything was settled before one held a job.".to_owned();
+        };
         let rescued = grouped(self.together().rescued);
-        let repeated = self.letters_repeated();
-        match &self.killed {
-            Some(Killed { name, held, at, .. }) => format!(
-                "{name} was killed with {:.0} % settled. It held {held} jobs: {rescued} were rescued and run again by the other \
-                 worker.\nThe mail provider was asked again for {repeated} letters that it had delivered already, and knew them.",
-                100.0 * at
-            ),
-            None => "No worker was killed: everything was settled before one held a job.".to_owned(),
-        }
+        let mail = match self.letters_repeated() {
+            0 => String::new(),
+            repeated => {
+                format!("\nLetters that were out when it died, asked for again, and known to the provider: {repeated}.")
+            }
+        };
+        format!(
+            "{name} was killed with {:.0} % settled, while it held {held} jobs. {rescued} were rescued, and run by the other worker.{mail}",
+            100.0 * at
+        )
     }
 
     fn together(&self) -> Fate {
