@@ -1,5 +1,6 @@
 //! One event, one subscriber. Run it against any PostgreSQL:
 //! `DATABASE_URL=postgres://postgres@localhost/postgres cargo run --example quickstart`
+#![allow(clippy::print_stdout, reason = "it shows what happens")]
 
 use outbox::prelude::*;
 
