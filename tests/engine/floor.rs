@@ -404,7 +404,7 @@ impl Floor {
     }
 }
 
-fn settings(builder: OutboxBuilder, handlers: &[&str], stage: Stage) -> OutboxBuilder {
+pub fn settings(builder: OutboxBuilder, handlers: &[&str], stage: Stage) -> OutboxBuilder {
     builder
         .registry(Registry::linked().with_subscribers(|one| handlers.contains(&one.name)))
         .state(stage)

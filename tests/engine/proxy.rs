@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use outbox_testing::Sandbox;
@@ -26,6 +26,7 @@ struct Shared {
     lose: Mutex<HashMap<String, usize>>,
     /// No new connections.
     refuses: AtomicBool,
+    refused: AtomicUsize,
     /// Nothing passes either way.
     stalled: watch::Sender<bool>,
     /// Connections of this application name end.
@@ -42,9 +43,9 @@ impl Proxy {
         let of_loop = Arc::clone(&shared);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                if !of_loop.refuses.load(Ordering::SeqCst)
-                    && let Ok(server) = TcpStream::connect((server.0.as_str(), server.1)).await
-                {
+                if of_loop.refuses.load(Ordering::SeqCst) {
+                    of_loop.refused.fetch_add(1, Ordering::SeqCst);
+                } else if let Ok(server) = TcpStream::connect((server.0.as_str(), server.1)).await {
                     tokio::spawn(pass(client, server, Arc::clone(&of_loop)));
                 }
             }
@@ -76,6 +77,11 @@ impl Proxy {
         self.shared.refuses.store(refuses, Ordering::SeqCst);
     }
 
+    /// How many connections were refused.
+    pub fn refused(&self) -> usize {
+        self.shared.refused.load(Ordering::SeqCst)
+    }
+
     pub fn stall(&self, stalled: bool) {
         self.shared.stalled.send_replace(stalled);
     }
@@ -87,6 +93,10 @@ impl Proxy {
 }
 
 async fn pass(client: TcpStream, server: TcpStream, shared: Arc<Shared>) {
+    // A proxy that waits for more to send makes every round trip forty milliseconds longer.
+    if client.set_nodelay(true).and_then(|()| server.set_nodelay(true)).is_err() {
+        return;
+    }
     let (mut from_client, to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();
     let Ok(greeting) = startup(&mut from_client).await else { return };

@@ -23,7 +23,7 @@ use crate::{identity, step};
 
 const STATEMENT_LIMIT: Duration = Duration::from_secs(5);
 /// How long, past the shutdown budget, the last outcomes have to be written.
-const LAST_WRITE: Duration = Duration::from_millis(500);
+const LAST_WRITE: Duration = Duration::from_millis(350);
 
 /// Runs under a new worker id until `stop` fires or the lease is lost.
 pub(crate) async fn run(outbox: &Outbox, stop: &CancellationToken) -> Result<(), RunError> {

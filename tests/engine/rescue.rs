@@ -1,0 +1,98 @@
+//! rescue: never against a living claim, never for nothing.
+
+use outbox_testing::eventually;
+use sqlx::PgConnection;
+use sqlx::types::Uuid;
+
+use crate::conformance::{claim, register};
+use crate::floor::{Floor, ask, wait};
+
+const RESCUE_MARK: &str = include_str!("../../outbox-postgres/src/step/rescue_mark.sql");
+const UNREGISTER: &str = include_str!("../../outbox-postgres/src/step/unregister.sql");
+
+async fn mark(floor: &Floor, c: &mut PgConnection) -> Vec<Uuid> {
+    sqlx::query_scalar(floor.fill(RESCUE_MARK)).bind(20).fetch_all(c).await.unwrap()
+}
+
+/// Q1, Q26: a claim in flight keeps its worker from being marked dead, without anybody waiting; behind its commit the rescue
+/// finds the job that it took. Of two rescues at once only one gets the worker.
+#[tokio::test]
+async fn rescue_never_meets_a_claim_in_flight() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    ask(&outbox, "a", []).await;
+    let pool = floor.sandbox.pool();
+    let worker = register(&floor, &mut *pool.acquire().await.unwrap(), "1 s").await;
+    let mut claiming = pool.begin().await.unwrap();
+    assert_eq!(claim(&floor, &mut claiming, worker, (1, 1, true)).await.len(), 1);
+    floor.until_number("select count(*) from :schema.worker where expires_at < now()", 1).await;
+    let mut rescuing = pool.begin().await.unwrap();
+    assert!(mark(&floor, &mut rescuing).await.is_empty(), "passed by, not waited for");
+    claiming.commit().await.unwrap();
+    assert_eq!(mark(&floor, &mut rescuing).await, [worker]);
+    let mut second = pool.begin().await.unwrap();
+    assert!(mark(&floor, &mut second).await.is_empty());
+    rescuing.rollback().await.unwrap();
+    second.rollback().await.unwrap();
+}
+
+/// S0-31: a worker whose lease ended claims nothing more, and locks no row.
+#[tokio::test]
+async fn a_worker_without_a_lease_claims_nothing() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    ask(&outbox, "a", []).await;
+    let pool = floor.sandbox.pool();
+    let worker = register(&floor, &mut *pool.acquire().await.unwrap(), "-1 s").await;
+    let mut claiming = pool.begin().await.unwrap();
+    assert!(claim(&floor, &mut claiming, worker, (1, 1, true)).await.is_empty());
+    let free = floor.fill("select id from :schema.job_live for update nowait");
+    sqlx::query(free).fetch_one(pool).await.unwrap();
+    claiming.rollback().await.unwrap();
+}
+
+/// Q19: a worker's row goes at its orderly end, and only when it holds nothing: otherwise it stays, its lease ends at once, and
+/// what it held is taken back.
+#[tokio::test]
+async fn a_worker_that_holds_something_is_not_forgotten() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let event = ask(&outbox, "a", []).await;
+    let mut c = floor.sandbox.pool().acquire().await.unwrap();
+    let worker = register(&floor, &mut c, "1 hour").await;
+    claim(&floor, &mut c, worker, (1, 1, true)).await;
+    sqlx::query(floor.fill(UNREGISTER)).bind(worker).execute(&mut *c).await.unwrap();
+    assert_eq!(floor.sandbox.number("select count(*) from :schema.worker where expires_at <= now()").await, 1);
+    let other = floor.worker(&["desk.note"]).await;
+    let job = floor.until("desk.note", event, "succeeded").await;
+    assert_eq!((job.attempts, job.crashes), (2, 1));
+    other.stop().await;
+    assert_eq!(floor.sandbox.number("select count(*) from :schema.worker where dead_at is null").await, 0);
+}
+
+/// S0-31: a row of a dead worker that somebody has locked keeps none of its other jobs waiting, and is taken back itself when the
+/// lock is gone.
+#[tokio::test]
+async fn a_locked_row_keeps_no_other_from_being_rescued() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let (one, two) = (ask(&outbox, "a", wait("end")).await, ask(&outbox, "b", wait("end")).await);
+    let mut c = floor.sandbox.pool().acquire().await.unwrap();
+    let worker = register(&floor, &mut c, "1 s").await;
+    assert_eq!(claim(&floor, &mut c, worker, (2, 2, true)).await.len(), 2);
+    let mut holder = floor.sandbox.pool().begin().await.unwrap();
+    let lock = floor.fill("select id from :schema.job_live where event_id = $1 for update");
+    sqlx::query(lock).bind(one.as_uuid()).fetch_one(&mut *holder).await.unwrap();
+    let other = floor.worker(&["desk.note"]).await;
+    floor.until_begun("desk.note", "b", 1).await;
+    assert_eq!((floor.job("desk.note", two).await.crashes, floor.job("desk.note", one).await.crashes), (1, 0));
+    holder.rollback().await.unwrap();
+    floor.stage.open("end");
+    let jobs = floor.until_settled().await;
+    assert!(jobs.0.iter().all(|job| job.status == "succeeded" && job.crashes == 1), "{jobs:#?}");
+    eventually("the dead worker's row has gone", async || {
+        (floor.sandbox.number("select count(*) from :schema.worker").await == 1).then_some(())
+    })
+    .await;
+    other.stop().await;
+}

@@ -1,0 +1,183 @@
+//! How soon a worker starts: kick, NOTIFY, LISTEN, poll; and how little it asks when there is nothing to do.
+
+use std::time::{Duration, Instant};
+
+use outbox_testing::eventually;
+
+use crate::floor::{Asked, Floor, Worker, ask, ask_many};
+use crate::proxy::Proxy;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// S2-15: the commit of a transaction that published starts the job in the same process at once, with an hour between polls and
+/// neither NOTIFY nor LISTEN.
+#[tokio::test]
+async fn a_commit_wakes_the_same_process() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).poll_interval(HOUR).poll_only().build().await.unwrap();
+    let worker = Worker::start(outbox);
+    // Idle first, so that it is the kick that wakes it.
+    let event = ask(&worker.outbox, "first", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    for label in ["a", "b", "c"] {
+        let event = ask(&worker.outbox, label, []).await;
+        floor.until("desk.note", event, "succeeded").await;
+    }
+    worker.stop().await;
+}
+
+/// S2-15: `kick()` behind the commit of a transaction that the outbox did not begin does the same; before it, nothing starts.
+#[tokio::test]
+async fn a_kick_wakes_behind_a_foreign_transaction() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).poll_interval(HOUR).poll_only().build().await.unwrap();
+    let worker = Worker::start(outbox);
+    let event = ask(&worker.outbox, "first", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    let mut tx = floor.sandbox.pool().begin().await.unwrap();
+    let asked = Asked { label: "a".into(), plan: vec![] };
+    let event = worker.outbox.publish(&mut tx, &asked).await.unwrap().event_id;
+    tx.commit().await.unwrap();
+    assert_eq!(floor.job("desk.note", event).await.status, "pending");
+    worker.outbox.kick();
+    floor.until("desk.note", event, "succeeded").await;
+    worker.stop().await;
+}
+
+/// S1-8, S1-24: a commit in another outbox wakes this one by NOTIFY, with an hour between polls.
+#[tokio::test]
+async fn a_commit_elsewhere_wakes_by_notify() {
+    let floor = Floor::new().await;
+    let worker = Worker::start(floor.outbox(&["desk.note"]).poll_interval(HOUR).build().await.unwrap());
+    listening(&floor).await;
+    let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
+    for label in ["a", "b"] {
+        let event = ask(&elsewhere, label, []).await;
+        floor.until("desk.note", event, "succeeded").await;
+    }
+    worker.stop().await;
+}
+
+/// Waits until a listener of this schema is there, and answers its backend.
+async fn listening(floor: &Floor) -> i32 {
+    let text = format!(
+        "select pid from pg_stat_activity where application_name = 'outbox listen' and query ilike 'listen%{}%'",
+        floor.sandbox.schema()
+    );
+    eventually("a listener listens", async || {
+        let query = sqlx::query_scalar(sqlx::AssertSqlSafe(text.clone()));
+        query.fetch_optional(floor.sandbox.pool()).await.unwrap()
+    })
+    .await
+}
+
+/// S1-25: poll-only, the work of others is found by polling, and nobody listens or notifies.
+#[tokio::test]
+async fn poll_only_finds_the_work_of_others() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).poll_only().build().await.unwrap();
+    let worker = Worker::start(outbox);
+    let elsewhere = floor.outbox(&["desk.note"]).poll_only().build().await.unwrap();
+    let event = ask(&elsewhere, "a", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    let event = ask(&worker.outbox, "b", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    worker.stop().await;
+    assert_eq!((proxy.count("notify"), proxy.count("LISTEN")), (0, 0));
+    assert!(proxy.count("-- claim:") > 0);
+}
+
+/// S0-28: an idle worker issues at most one claim a second.
+#[tokio::test]
+async fn an_idle_worker_claims_at_most_once_a_second() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note", "till.book"]).poll_interval(Duration::from_secs(1));
+    let worker = Worker::start(outbox.build().await.unwrap());
+    // The first claims: at the start, and behind the LISTEN.
+    eventually("it listens", async || (proxy.count("LISTEN") > 0 && proxy.count("-- claim:") > 0).then_some(())).await;
+    let event = ask(&worker.outbox, "a", []).await;
+    floor.until("till.book", event, "succeeded").await;
+    let (begun, before) = (Instant::now(), proxy.count("-- claim:"));
+    eventually("it has claimed three times", async || (proxy.count("-- claim:") >= before + 4).then_some(())).await;
+    assert!(begun.elapsed() >= Duration::from_millis(2900), "four claims within {:?}", begun.elapsed());
+    worker.stop().await;
+}
+
+/// B12: a thousand publishes in one transaction cause one NOTIFY; claiming, running and settling what they made due cause none;
+/// claims grow with batches and not with jobs.
+#[tokio::test]
+async fn one_commit_is_one_wake() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).poll_interval(HOUR).build().await.unwrap();
+    let worker = Worker::start(outbox);
+    eventually("it listens", async || (proxy.count("LISTEN") > 0).then_some(())).await;
+    let mut tx = worker.outbox.begin().await.unwrap();
+    for n in 0..1000 {
+        worker.outbox.publish(&mut tx, &Asked { label: format!("n{n}"), plan: vec![] }).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    eventually("all have run", async || (floor.stage.noted("ended ").len() == 1000).then_some(())).await;
+    floor.until_settled().await;
+    worker.stop().await;
+    assert_eq!(proxy.count("notify"), 1);
+    assert!(proxy.count("-- claim:") <= 100, "{} claims for 1000 jobs", proxy.count("-- claim:"));
+    assert!(proxy.count("-- settle:") <= 1000, "{} settles for 1000 jobs", proxy.count("-- settle:"));
+}
+
+/// B12: commits in quick succession are debounced to one NOTIFY in ten milliseconds, and the last one is not lost.
+#[tokio::test]
+async fn many_commits_are_debounced() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let publisher = floor.outbox_on(proxy.pool(), &["desk.note"]).build().await.unwrap();
+    let worker = Worker::start(floor.outbox(&["desk.note"]).poll_interval(HOUR).build().await.unwrap());
+    listening(&floor).await;
+    let begun = Instant::now();
+    for n in 0..200 {
+        ask(&publisher, &format!("n{n}"), []).await;
+        publisher.kick();
+        publisher.kick();
+    }
+    floor.until_settled().await;
+    worker.stop().await;
+    // One every ten milliseconds at most, and the one on the leading edge.
+    let most = usize::try_from(begun.elapsed().as_millis()).unwrap() / 10 + 1;
+    assert!(proxy.count("notify") <= most, "{} within {:?}", proxy.count("notify"), begun.elapsed());
+}
+
+/// Q7, O17, B10: the listener's backend is terminated and a publish commits while nobody listens; with an hour between polls the
+/// job starts soon behind the reconnect, because a claim follows each LISTEN.
+#[tokio::test]
+async fn what_was_published_while_nobody_listened_is_found() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).poll_interval(HOUR).build().await.unwrap();
+    let worker = Worker::start(outbox);
+    let backend = listening(&floor).await;
+    let event = ask(&worker.outbox, "first", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    proxy.refuse(true);
+    let terminate = sqlx::query_scalar::<_, bool>("select pg_terminate_backend($1)").bind(backend);
+    assert!(terminate.fetch_one(floor.sandbox.pool()).await.unwrap());
+    let gone = format!("select count(*) from pg_stat_activity where pid = {backend}");
+    floor.until_number(&gone, 0).await;
+    let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let event = ask(&elsewhere, "a", []).await;
+    ask_many(&elsewhere, 5, []).await;
+    let refused = proxy.refused();
+    eventually("it has tried to reconnect", async || (proxy.refused() > refused).then_some(())).await;
+    assert_eq!(floor.job("desk.note", event).await.status, "pending");
+    proxy.refuse(false);
+    let back = Instant::now();
+    floor.until("desk.note", event, "succeeded").await;
+    assert!(back.elapsed() < Duration::from_secs(4), "{:?}", back.elapsed());
+    floor.until_settled().await;
+    // And it listens again.
+    listening(&floor).await;
+    let event = ask(&elsewhere, "b", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    worker.stop().await;
+}
