@@ -1,3 +1,13 @@
+-- The history of this schema. Each file writes its own row, so that it is there also when the files are applied by hand;
+-- `migrate` adds the checksum of the text that it applied.
+create table migration (
+  version         int         primary key,
+  name            text        not null,
+  applied_at      timestamptz not null default clock_timestamp(),
+  compatible_from int,     -- the oldest binary, by the newest version that it knows, that works on this version too
+  checksum        text     -- null: applied by hand
+);
+
 -- ULID helpers. Ids are stored as uuid (16 bytes, sorted by bytes as ULIDs are); ULID text exists only at the edge.
 
 -- 26 characters of Crockford base32, out of 128 bits with two zero bits in front: `select ulid(id) from event`.
@@ -14,3 +24,5 @@ create function ulid_floor(at timestamptz) returns uuid
 language sql immutable strict parallel safe set search_path from current as $$
   select rpad(lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid
 $$;
+
+insert into migration (version, name) values (1, '0001_ulid');

@@ -64,3 +64,5 @@ begin
   return true;
 end $$;
 revoke execute on function erase_event(uuid, text) from public;
+
+insert into migration (version, name) values (2, '0002_event');

@@ -70,3 +70,5 @@ create table attempt (
   primary key (job_id, claim_id)       -- a refund repeats an attempt number, never a claim id
 );
 create index attempt_ended on attempt (ended_at);
+
+insert into migration (version, name) values (3, '0003_job');

@@ -21,3 +21,5 @@ create index subscription_source on subscription (source);
 
 -- The xid below which a snapshot may lack an activation. A sequence, because its value is read outside of any snapshot.
 create sequence catalogue_fence minvalue 0 start 0;
+
+insert into migration (version, name) values (4, '0004_subscription');

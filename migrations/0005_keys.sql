@@ -16,3 +16,5 @@ create table inbox (
   created_at timestamptz not null default statement_timestamp(),
   primary key (handler, key)
 );
+
+insert into migration (version, name) values (5, '0005_keys');

@@ -7,3 +7,5 @@ create table worker (
   expires_at timestamptz not null,
   dead_at    timestamptz
 ) with (fillfactor = 20);
+
+insert into migration (version, name) values (6, '0006_worker');

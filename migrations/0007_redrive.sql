@@ -29,3 +29,5 @@ begin
   return true;
 end $$;
 revoke execute on function redrive(uuid, boolean) from public;
+
+insert into migration (version, name) values (7, '0007_redrive');

@@ -47,3 +47,5 @@ revoke execute on function ensure_partition(text, text, text, text, text) from p
 revoke execute on function ensure_partitions(interval) from public;
 
 select ensure_partitions();
+
+insert into migration (version, name) values (8, '0008_partitions');

@@ -2,7 +2,7 @@
 //!
 //! Everything happens in one transaction behind a lock that ends with it: several processes can migrate at once, and one that
 //! dies in the middle leaves nothing behind. The same files can be applied by hand: they use unqualified names, so
-//! `set search_path to system, pg_temp` and run them in order.
+//! `set search_path to system, pg_temp` and run them in order. Each writes its row of the history itself.
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool, Row as _};
 
@@ -79,7 +79,8 @@ async fn apply_pending(connection: &mut PgConnection, schema: &Schema) -> Result
     let applied = applied(connection, schema).await?;
     for migration in &MIGRATIONS {
         match applied.iter().find(|(version, _)| *version == migration.version) {
-            Some((version, checksum)) if *checksum != checksum_of(migration) => {
+            // Applied by hand, it has no checksum to compare.
+            Some((version, Some(checksum))) if *checksum != checksum_of(migration) => {
                 return Err(MigrateError::Changed { schema: schema.as_str().to_owned(), version: *version });
             }
             Some(_) => {}
@@ -89,7 +90,7 @@ async fn apply_pending(connection: &mut PgConnection, schema: &Schema) -> Result
     Ok(())
 }
 
-/// The lock, the schema, the history table.
+/// The lock and the schema.
 async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), sqlx::Error> {
     let name = schema.as_str();
     sqlx::query("select pg_advisory_xact_lock(hashtextextended($1, 0))")
@@ -102,20 +103,16 @@ async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), s
         // Not `if not exists`: that asks for the right to create even where nothing is to be created.
         connection.execute(AssertSqlSafe(format!("create schema \"{name}\""))).await?;
     }
-    let history = schema.table("migration");
-    connection
-        .execute(AssertSqlSafe(format!(
-            // compatible_from: the oldest binary, by the newest version that it knows, that works on this version too
-            "create table if not exists {history} (version int primary key, name text not null, checksum text not null,
-             applied_at timestamptz not null default clock_timestamp(), compatible_from int)"
-        )))
-        .await?;
     // pg_temp last: nobody's temporary table may stand in for one of ours.
     connection.execute(AssertSqlSafe(format!("set local search_path to \"{name}\", pg_temp"))).await?;
     Ok(())
 }
 
-async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Vec<(i32, String)>, sqlx::Error> {
+/// What the history holds, with the checksums of what was not applied by hand.
+async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Vec<(i32, Option<String>)>, sqlx::Error> {
+    if !has_history(connection, schema).await? {
+        return Ok(Vec::new());
+    }
     let history = schema.table("migration");
     let text = format!("select version, checksum from {history} order by version");
     let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(connection).await?;
@@ -126,10 +123,9 @@ async fn apply(connection: &mut PgConnection, schema: &Schema, migration: &Migra
     let failed = |source| MigrateError::Failed { version: migration.version, name: migration.name, source };
     sqlx::raw_sql(migration.text).execute(&mut *connection).await.map_err(failed)?;
     let history = schema.table("migration");
-    let text = format!("insert into {history} (version, name, checksum) values ($1, $2, $3)");
+    let text = format!("update {history} set checksum = $2 where version = $1");
     sqlx::query(AssertSqlSafe(text))
         .bind(migration.version)
-        .bind(migration.name)
         .bind(checksum_of(migration))
         .execute(connection)
         .await
@@ -153,13 +149,17 @@ pub(crate) enum Standing {
     TooNew(i32),
 }
 
+async fn has_history(connection: &mut PgConnection, schema: &Schema) -> Result<bool, sqlx::Error> {
+    let text = "select to_regclass($1) is not null";
+    sqlx::query(text).bind(schema.table("migration")).fetch_one(connection).await?.try_get(0)
+}
+
 /// How the tables in `schema` stand to this binary.
 pub(crate) async fn standing(connection: &mut PgConnection, schema: &Schema) -> Result<Standing, sqlx::Error> {
-    let history = schema.table("migration");
-    let there = sqlx::query("select to_regclass($1) is not null").bind(&history).fetch_one(&mut *connection).await?;
-    if !there.try_get::<bool, _>(0)? {
+    if !has_history(connection, schema).await? {
         return Ok(Standing::Behind);
     }
+    let history = schema.table("migration");
     let text = format!(
         "select max(version), coalesce(bool_or(coalesce(compatible_from > $1, true)) filter (where version > $1), false) from {history}"
     );
@@ -180,6 +180,11 @@ mod tests {
         for (place, migration) in MIGRATIONS.iter().enumerate() {
             assert_eq!(usize::try_from(migration.version), Ok(place + 1));
             assert!(migration.name.starts_with(&format!("{:04}_", migration.version)), "{}", migration.name);
+            let own = format!(
+                "insert into migration (version, name) values ({}, '{}');\n",
+                migration.version, migration.name
+            );
+            assert!(migration.text.ends_with(&own), "{} does not write its row of the history", migration.name);
         }
     }
 }

@@ -191,6 +191,26 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     assert_eq!(sandbox.number("select count(*) from :schema.subscription").await, 0);
 }
 
+/// Q28: an old binary works on a newer schema whose migrations say that they are compatible with it, and leaves it alone.
+#[tokio::test]
+async fn a_newer_schema_that_is_compatible_is_taken() {
+    let sandbox = Sandbox::new().await;
+    let newest = history(sandbox.pool(), sandbox.schema()).await.len();
+    let future = format!(
+        "insert into :schema.migration (version, name, compatible_from)
+         values (98, '0098_future', {newest}), (99, '0099_future', {newest})"
+    );
+    sandbox.execute(&future).await;
+    let before = history(sandbox.pool(), sandbox.schema()).await;
+    outbox::migrate_schema(sandbox.pool(), sandbox.schema()).await.unwrap();
+    sandbox.outbox().registry(only_events()).build().await.unwrap();
+    assert_eq!(history(sandbox.pool(), sandbox.schema()).await, before);
+    let not = format!("update :schema.migration set compatible_from = {} where version = 98", newest + 1);
+    sandbox.execute(&not).await;
+    let error = outbox::migrate_schema(sandbox.pool(), sandbox.schema()).await.unwrap_err();
+    assert!(matches!(error, MigrateError::TooNew { found: 99, .. }), "one that is not is enough: {error}");
+}
+
 /// B13: a migration that was applied from another text is refused by number, and nothing is changed.
 #[tokio::test]
 async fn a_changed_migration_is_refused() {
@@ -259,7 +279,7 @@ async fn a_plain_role_migrates_and_works() {
 }
 
 /// S0-1: the files make the same tables when they are applied by hand, one after the other under a `search_path`, into a schema of
-/// any name; nothing in them names a schema.
+/// any name; nothing in them names a schema, and a binary starts on them and migrates from there.
 #[tokio::test]
 async fn the_files_can_be_applied_by_hand() {
     let (by_us, by_hand) = (Sandbox::new().await, Sandbox::empty().await);
@@ -279,8 +299,6 @@ async fn the_files_can_be_applied_by_hand() {
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
     connection.execute("reset search_path").await.unwrap();
-    by_us.execute("drop table :schema.migration").await;
-    by_hand.execute("drop table if exists :schema.migration").await;
     let (ours, theirs) = (content(by_us.pool(), by_us.schema()).await, content(by_hand.pool(), schema).await);
     let has = |start: &str| ours.iter().any(|line| line.starts_with(start));
     assert!(has("table it.job_live r") && has("CREATE OR REPLACE FUNCTION it.redrive"), "{ours:#?}");
@@ -293,4 +311,15 @@ async fn the_files_can_be_applied_by_hand() {
         [""; 0],
         "a function without a fixed search_path"
     );
+    let script = Script::default();
+    let registry = linking([on("inventory.count", "order.placed")]);
+    let outbox = by_hand.outbox().registry(registry).state(script.clone()).build().await.unwrap();
+    publish(&outbox, "o1").await;
+    outbox.drain().await.unwrap();
+    assert_eq!(script.count("inventory.count"), 1);
+    outbox::migrate_schema(by_hand.pool(), schema).await.unwrap();
+    assert_eq!(content(by_hand.pool(), schema).await, theirs, "nothing is applied a second time");
+    by_hand.execute("delete from :schema.migration where version = 7").await;
+    let again = outbox::migrate_schema(by_hand.pool(), schema).await;
+    assert!(matches!(again, Err(MigrateError::Failed { version: 7, .. })), "and what its history lacks is applied");
 }
