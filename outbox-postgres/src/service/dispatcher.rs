@@ -248,6 +248,7 @@ mod tests {
                 payload: Payload::from_json("{}"),
             },
             done_before: false,
+            bereft: false,
         }
     }
 
