@@ -15,7 +15,7 @@ fn settings(error: BuildError) -> Vec<SettingFault> {
     }
 }
 
-/// S0-21, S0-17: every setting that cannot work is named at once, with what would.
+/// Every setting that cannot work is named at once, with what would.
 #[tokio::test]
 async fn settings_that_cannot_work_are_named_at_once() {
     let shop = Shop::new().await;
@@ -48,7 +48,7 @@ async fn settings_that_cannot_work_are_named_at_once() {
     assert_eq!(shop.sandbox.number("select count(*) from :schema.subscription").await, 0, "nothing was declared");
 }
 
-/// S0-30: a lease has two seconds to ten minutes, both included.
+/// A lease has two seconds to ten minutes, both included.
 #[tokio::test]
 async fn a_lease_has_bounds() {
     let shop = Shop::new().await;
@@ -61,7 +61,7 @@ async fn a_lease_has_bounds() {
     }
 }
 
-/// S0-21: no prefetch is a setting that works: a claim then takes what the free slots run.
+/// No prefetch is a setting that works: a claim then takes what the free slots run.
 #[tokio::test]
 async fn no_prefetch_is_no_fault() {
     let shop = Shop::new().await;
@@ -154,7 +154,7 @@ async fn without_tables_nothing_is_built() {
     not_migrated().await;
 }
 
-/// S0-16: what is linked twice under one name is refused by `build`, however the binary came by it.
+/// A database that is not there is an error of its own, with what the driver says as its cause.
 #[tokio::test]
 async fn a_database_that_is_away_is_an_error_with_its_cause() {
     let sandbox = Sandbox::new().await;
@@ -165,7 +165,7 @@ async fn a_database_that_is_away_is_an_error_with_its_cause() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// S0-17: a binary without a handler publishes, and is refused as a worker.
+/// A binary without a handler publishes, and is refused as a worker.
 #[tokio::test]
 async fn a_binary_without_handlers_is_no_worker() {
     let shop = Shop::new().await;

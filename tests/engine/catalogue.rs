@@ -192,7 +192,7 @@ async fn an_old_binary_does_not_bring_an_earlier_name_back() {
     assert_eq!(shop.sandbox.jobs().await.only().handler, "inventory.count");
 }
 
-/// S0-13: declaring again what is declared writes nothing.
+/// Declaring again what is declared writes nothing.
 #[tokio::test]
 async fn declaring_again_writes_nothing() {
     const ROWS: &str = "select string_agg(concat_ws(' ', handler, xmin, ctid, activated_at), ',' order by handler) from :schema.subscription";
@@ -221,7 +221,7 @@ async fn binaries_that_start_at_once_declare_each_handler_once() {
     assert_eq!(texts(&shop.sandbox, "select handler from :schema.subscription order by 1").await, FIVE);
 }
 
-/// S0-13: a retired subscriber gets no job, of no binary, over every new declaration, until it is activated again; the jobs that it
+/// A retired subscriber gets no job, of no binary, over every new declaration, until it is activated again; the jobs that it
 /// has are run.
 #[tokio::test]
 async fn a_retired_subscriber_stays_retired() {
@@ -248,7 +248,7 @@ async fn a_retired_subscriber_stays_retired() {
     assert!(renamed.activate("inventory.unknown").await.is_err());
 }
 
-/// S0-13: a subscriber is not retired by absence: while no binary links it its events have jobs, which wait.
+/// S0-10: a subscriber is not retired by absence: while no binary links it its events have jobs, which wait.
 #[tokio::test]
 async fn absence_retires_nobody() {
     let shop = Shop::new().await;
@@ -261,7 +261,7 @@ async fn absence_retires_nobody() {
     assert_eq!(unclaimed.iter().map(|one| one.job_type.as_str()).collect::<Vec<_>>(), FIVE);
 }
 
-/// S1-2: an event whose active in-transaction subscriber this binary does not link is refused, by name, before it can commit
+/// An event whose active in-transaction subscriber this binary does not link is refused, by name, before it can commit
 /// without it; a retired one is no obstacle. The transaction goes on.
 #[tokio::test]
 async fn an_unlinked_in_transaction_subscriber_refuses_its_event() {

@@ -59,7 +59,7 @@ async fn without_a_commit_there_is_no_job() {
     assert!(shop.sandbox.jobs().await.is_empty());
 }
 
-/// S0-7: an enqueue is one statement and one round trip.
+/// An enqueue is one statement and one round trip.
 #[tokio::test]
 async fn an_enqueue_is_one_round_trip() {
     let shop = Shop::new().await;
@@ -99,7 +99,7 @@ async fn a_later_job_waits_for_its_time() {
     assert!(holds(&shop.sandbox, &due(at.job_id, "= '2100-01-02T03:04:05Z'".into())).await);
 }
 
-/// S0-19: a job that is given a priority goes before those of its handler; a number beyond the last counts as the last.
+/// A job that is given a priority goes before those of its handler; a number beyond the last counts as the last.
 #[tokio::test]
 async fn a_job_can_be_given_a_priority() {
     let shop = Shop::new().await;

@@ -57,7 +57,7 @@ async fn assert_refused(json: &str, expected: Refusal) {
     );
 }
 
-/// S0-7: the character U+0000 in a value or in a key is refused by name, with what to do.
+/// The character U+0000 in a value or in a key is refused by name, with what to do.
 #[tokio::test]
 async fn a_nul_in_a_value_or_a_key_is_refused() {
     let error = refused(&OrderPlaced::of("a\0b")).await;
@@ -71,7 +71,7 @@ async fn a_nul_in_a_value_or_a_key_is_refused() {
     assert_refused(r#"["\\\u0000"]"#, Refusal::Nul).await;
 }
 
-/// S0-7: half a surrogate pair, which is JSON and no text, is refused.
+/// Half a surrogate pair, which is JSON and no text, is refused.
 #[tokio::test]
 async fn a_lone_surrogate_is_refused() {
     for json in [r#""\ud800""#, r#""\uDC00""#, r#"{"\ud83d": 1}"#, r#""\ud83d\u0041""#, r#""\ude00\ud83d""#] {
@@ -79,14 +79,14 @@ async fn a_lone_surrogate_is_refused() {
     }
 }
 
-/// S0-7: JSON that is nested deeper than a handler could read is refused.
+/// JSON that is nested deeper than a handler could read is refused.
 #[tokio::test]
 async fn a_deep_payload_is_refused() {
     // The event's own object is a level too.
     assert_refused(&format!("{}{}", "[".repeat(127), "]".repeat(127)), Refusal::TooDeep).await;
 }
 
-/// S0-7: numbers that PostgreSQL's numeric does not hold are refused, however they are written.
+/// Numbers that PostgreSQL's numeric does not hold are refused, however they are written.
 #[tokio::test]
 async fn a_huge_number_is_refused() {
     for json in [
@@ -131,7 +131,7 @@ async fn what_is_just_within_the_bounds_is_stored() {
     assert!(holds(&shop.sandbox, "select count(*) = 8 from :schema.event").await);
 }
 
-/// S0-7: a payload over the limit is refused with its size and the limit; one of exactly the limit is stored.
+/// A payload over the limit is refused with its size and the limit; one of exactly the limit is stored.
 #[tokio::test]
 async fn a_payload_over_the_limit_is_refused() {
     let frame = r#"{"body":""}"#.len();
@@ -148,7 +148,7 @@ async fn a_payload_over_the_limit_is_refused() {
     outbox.publish(&mut tx, &text(64 * 1024)).await.unwrap();
 }
 
-/// S0-7: the limit is 1 MiB unless said otherwise.
+/// The limit is 1 MiB unless said otherwise.
 #[tokio::test]
 async fn the_limit_is_a_mebibyte() {
     let shop = Shop::new().await;
@@ -158,7 +158,7 @@ async fn the_limit_is_a_mebibyte() {
     assert!(matches!(error, PublishError::TooLarge { limit: 1_048_576, .. }), "{error}");
 }
 
-/// S0-7: a value that does not become JSON is an error that names the event and keeps serde's words.
+/// A value that does not become JSON is an error that names the event and keeps serde's words.
 #[tokio::test]
 async fn a_value_that_is_no_json_is_refused() {
     let error = refused(&MapDrawn { places: [(Place(1, 2), 3)].into() }).await;
@@ -166,7 +166,7 @@ async fn a_value_that_is_no_json_is_refused() {
     assert_eq!(error.source().unwrap().to_string(), "key must be a string");
 }
 
-/// S0-7: subject, key, header, actor and tenant are held to the same rule as the payload.
+/// Subject, key, header, actor and tenant are held to the same rule as the payload.
 #[tokio::test]
 async fn a_nul_beside_the_payload_is_refused() {
     let (shop, outbox) = shop().await;

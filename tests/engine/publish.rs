@@ -260,7 +260,7 @@ async fn a_publish_is_one_round_trip_whatever_the_number_of_subscribers() {
     }
 }
 
-/// S0-7: what is refused before it is sent costs nothing on the wire.
+/// What is refused before it is sent costs nothing on the wire.
 #[tokio::test]
 async fn a_refused_publish_sends_nothing() {
     let shop = Shop::new().await;
@@ -365,7 +365,7 @@ async fn a_long_transactions_jobs_are_not_older_than_their_publish() {
     assert!(holds(&shop.sandbox, &format!("{} 'soon'", late("1 s"))).await);
 }
 
-/// S0-18: delays and moments that no calendar holds are taken for the latest there is, instead of aborting the transaction.
+/// Delays and moments that no calendar holds are taken for the latest there is, instead of aborting the transaction.
 #[tokio::test]
 async fn no_delay_and_no_moment_aborts_the_transaction() {
     let shop = Shop::new().await;
@@ -382,7 +382,7 @@ async fn no_delay_and_no_moment_aborts_the_transaction() {
     );
 }
 
-/// S0-7: when the database refuses the statement, the error names the event and keeps what the database said.
+/// When the database refuses the statement, the error names the event and keeps what the database said.
 #[tokio::test]
 async fn a_statement_that_fails_is_an_error_with_its_cause() {
     let shop = Shop::new().await;

@@ -124,7 +124,7 @@ async fn several_outboxes_are_told_apart() {
     OrderPlaced::of("alone again").publish(&mut tx).await.unwrap();
 }
 
-/// S0-12: what a handler publishes belongs to the outbox that runs it, however many there are in the process, commits with its
+/// S0-7: what a handler publishes belongs to the outbox that runs it, however many there are in the process, commits with its
 /// effect, and carries the correlation and the cause on.
 #[tokio::test]
 async fn a_handler_publishes_through_its_own_outbox() {
@@ -146,7 +146,7 @@ async fn a_handler_publishes_through_its_own_outbox() {
     }
 }
 
-/// S0-12: a correlation that the first publish was given is carried on instead of its id, with actor, tenant and headers.
+/// A correlation that the first publish was given is carried on instead of its id, with actor, tenant and headers.
 #[tokio::test]
 async fn a_follow_up_carries_the_context_on() {
     let shop = Shop::new().await;

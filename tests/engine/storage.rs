@@ -420,7 +420,7 @@ async fn a_claim_writes_no_index() {
     eventually("the claims are counted as heap-only", async || holds(&shop.sandbox, &hot).await.then_some(())).await;
 }
 
-/// S0-5: partitions are there for days to come, making them again makes none, and one that is made later refuses TRUNCATE too
+/// Partitions are there for days to come, making them again makes none, and one that is made later refuses TRUNCATE too
 /// (S0-3).
 #[tokio::test]
 async fn partitions_are_made_ahead_and_once() {
@@ -451,7 +451,7 @@ async fn partitions_are_made_ahead_and_once() {
     assert!(homes.iter().all(|home| !home.ends_with("_default")), "{homes:?}");
 }
 
-/// S0-7: a publish never depends on upkeep: without a partition for it the row goes into the default one, and the partition
+/// A publish never depends on upkeep: without a partition for it the row goes into the default one, and the partition
 /// that can then not be made any more stops neither publish nor the others.
 #[tokio::test]
 async fn a_missing_partition_stops_no_publish() {
@@ -481,7 +481,7 @@ async fn a_missing_partition_stops_no_publish() {
     assert_eq!(shop.sandbox.jobs().await.succeeded(), 2);
 }
 
-/// S0-7: making partitions does not wait behind a publisher whose transaction is open, and a publisher does not wait for it.
+/// Making partitions does not wait behind a publisher whose transaction is open, and a publisher does not wait for it.
 #[tokio::test]
 async fn partitions_are_made_beside_open_publishers() {
     let shop = Shop::new().await;
@@ -517,7 +517,7 @@ async fn two_failed_handlers_of_one_event_are_two_failed_jobs() {
     }
 }
 
-/// S0-28: where the application's connections are serializable by default, the engine's own transactions are read committed,
+/// Where the application's connections are serializable by default, the engine's own transactions are read committed,
 /// which its two-statement rescue and backfill need, and publish and handlers work.
 #[tokio::test]
 async fn the_engine_is_read_committed_wherever_the_application_is_not() {

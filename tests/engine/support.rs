@@ -16,11 +16,7 @@ pub struct Script {
 
 /// What a handler does at one execution.
 pub enum Answer {
-    Fail(&'static str),
-    Panic(&'static str),
     With(Failure),
-    /// Waits until it is cancelled from outside.
-    Hang,
 }
 
 impl Script {
@@ -50,10 +46,7 @@ impl Script {
         let answer = self.answers.lock().unwrap().get_mut(handler).and_then(Vec::pop);
         match answer {
             None => Ok(()),
-            Some(Answer::Fail(text)) => Err(text.into()),
-            Some(Answer::Panic(text)) => panic!("{text}"),
             Some(Answer::With(failure)) => Err(failure.into()),
-            Some(Answer::Hang) => std::future::pending().await,
         }
     }
 }
