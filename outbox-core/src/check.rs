@@ -3,9 +3,8 @@
 //! Each is a `#[track_caller]` const function: the error stands at the token whose span the call carries, so the rule
 //! and its wording live here, and the attribute only supplies the span.
 
-use crate::extract::Guard;
-use crate::message::Kind;
-use crate::subscriber::Versions;
+use crate::idempotency::Guard;
+use crate::message::{Kind, Versions};
 use crate::text::{Text, str_eq};
 
 /// Name, version and kind of the payload; `None` for an envelope. A type whose own attribute was refused has an empty
@@ -24,25 +23,16 @@ const fn refuse(text: &Text) -> ! {
 #[track_caller]
 pub const fn event_is_its_payloads(said: &str, payload: &str, declared: Declared<'_>) {
     let Some((name, _, kind)) = declared else { return };
-    if matches!(kind, Kind::Job) {
-        let text = Text::new()
-            .push("`")
-            .push(payload)
-            .push("` is a job, not an event: write `job = \"")
-            .push(name)
-            .push("\"`");
-        refuse(&text);
-    }
-    if !name.is_empty() && !str_eq(said, name) {
-        let text = Text::new()
-            .push("this subscriber says \"")
-            .push(said)
-            .push("\", but its payload `")
-            .push(payload)
-            .push("` is the event \"")
-            .push(name)
-            .push("\"");
-        refuse(&text);
+    match kind {
+        Kind::Event => names_are_the_same(said, payload, name, "event"),
+        Kind::Job => refuse(
+            &Text::new()
+                .push("`")
+                .push(payload)
+                .push("` is a job, not an event: write `job = \"")
+                .push(name)
+                .push("\"`"),
+        ),
     }
 }
 
@@ -52,29 +42,39 @@ pub const fn event_is_its_payloads(said: &str, payload: &str, declared: Declared
 /// While compiling, when the payload is no job, or a job of another name.
 #[track_caller]
 pub const fn job_is_its_payloads(said: &str, payload: &str, declared: Declared<'_>) {
-    let Some((name, _, kind)) = declared else {
-        refuse(&Text::new().push("the handler of a job takes the job's own type, not `").push(payload).push("`"));
-    };
-    if matches!(kind, Kind::Event) {
-        let text = Text::new()
-            .push("`")
-            .push(payload)
-            .push("` is an event, not a job: write `event = \"")
-            .push(name)
-            .push("\"`");
-        refuse(&text);
+    match declared {
+        Some((name, _, Kind::Job)) => names_are_the_same(said, payload, name, "job"),
+        Some((name, _, Kind::Event)) => refuse(
+            &Text::new()
+                .push("`")
+                .push(payload)
+                .push("` is an event, not a job: write `event = \"")
+                .push(name)
+                .push("\"`"),
+        ),
+        None => {
+            refuse(&Text::new().push("the handler of a job takes the job's own type, not `").push(payload).push("`"));
+        }
     }
-    if !name.is_empty() && !str_eq(said, name) {
-        let text = Text::new()
-            .push("this subscriber says \"")
-            .push(said)
-            .push("\", but its payload `")
-            .push(payload)
-            .push("` is the job \"")
-            .push(name)
-            .push("\"");
-        refuse(&text);
+}
+
+/// An empty name is that of a message that was refused itself, and has its own error.
+#[track_caller]
+const fn names_are_the_same(said: &str, payload: &str, name: &str, kind: &str) {
+    if name.is_empty() || str_eq(said, name) {
+        return;
     }
+    let text = Text::new()
+        .push("this subscriber says \"")
+        .push(said)
+        .push("\", but its payload `")
+        .push(payload)
+        .push("` is the ")
+        .push(kind)
+        .push(" \"")
+        .push(name)
+        .push("\"");
+    refuse(&text);
 }
 
 /// `#[subscriber(event = "order.*")]` with a first parameter of type `payload`.

@@ -1,37 +1,13 @@
 //! How a handler's parameters are filled: the first from the payload, every other from the delivery.
 
 use std::any::TypeId;
-use std::fmt;
 
-use crate::delivery::{Delivery, MissingState};
+use crate::delivery::Delivery;
 use crate::envelope::Envelope;
 use crate::failure::{BoxError, Failure};
-use crate::message::{Kind, Message};
-use crate::subscriber::Versions;
-
-/// What running a handler twice relies on. Read from the parameters' types while compiling, so that aliases and users'
-/// own extractors count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guard {
-    /// Nothing: the handler must say `idempotent = ".."`.
-    None,
-    /// The key, handed to whoever owns the effect.
-    Key,
-    /// The transaction: effect and completion commit together.
-    Transaction,
-}
-
-/// A type of application state that a handler needs.
-#[derive(Debug, Clone, Copy)]
-pub struct Requirement {
-    /// The type.
-    pub id: TypeId,
-    /// Its name, for people.
-    pub name: fn() -> &'static str,
-}
-
-/// All that a handler needs.
-pub type Requirements = Vec<Requirement>;
+use crate::idempotency::{Guard, IdempotencyKey};
+use crate::message::{Kind, Message, Versions};
+use crate::state::{MissingState, Requirement, Requirements};
 
 /// A parameter behind the first.
 ///
@@ -137,39 +113,6 @@ impl<'a, T: Clone + Send + Sync + 'static> FromDelivery<'a> for State<T> {
 
     fn requires(out: &mut Requirements) {
         out.push(Requirement { id: TypeId::of::<T>(), name: std::any::type_name::<T> });
-    }
-}
-
-/// A text that is the same at every execution of one handler for one event, over attempts, replay and renames.
-///
-/// Hand it to whoever owns the effect (a payment provider's idempotency header, a unique column). It is the event's id
-/// (the job's for a command) and the handler's original stored name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct IdempotencyKey(String);
-
-impl IdempotencyKey {
-    /// A key of this text; in unit tests any text will do.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The key of an event (or a job) at a handler, by the handler's original name.
-    #[must_use]
-    pub fn of(id: impl fmt::Display, original_handler: &str) -> Self {
-        Self(format!("{id}:{original_handler}"))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for IdempotencyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -7,7 +7,8 @@
 //! 2. [`envelope`] is one published message in memory.
 //! 3. [`subscriber`] describes a handler; [`registry`] gathers all that is linked and refuses wrong wiring;
 //!    [`check`] holds the rules that the attributes have the compiler evaluate.
-//! 4. [`delivery`] is one execution of one handler, [`extract`] how its parameters are filled.
+//! 4. [`delivery`] is one execution of one handler, [`extract`] how its parameters are filled, from the message, the
+//!    [`state`] and the [`idempotency`] key.
 //! 5. [`outcome`] and [`failure`] are what a handler returned, [`error_chain`] the text kept of an error.
 //! 6. [`transition`] says what becomes of the job, [`retry`] when it is due again, [`slots`] how many run at once,
 //!    [`lease`] until when a worker may act.
@@ -23,6 +24,7 @@ pub mod event;
 pub mod extract;
 pub mod failure;
 pub mod id;
+pub mod idempotency;
 pub mod job;
 pub mod lease;
 pub mod message;
@@ -31,24 +33,27 @@ pub mod outcome;
 pub mod registry;
 pub mod retry;
 pub mod slots;
+pub mod state;
 pub mod subscriber;
 pub mod text;
 pub mod transition;
 
-pub use delivery::{Delivery, Item, MissingState, TypeMap};
+pub use delivery::{Delivery, Item};
 pub use envelope::{Envelope, Metadata, Payload, Subject};
 pub use event::{Event, EventDescriptor, SubjectId};
-pub use extract::{Attempt, FromDelivery, Guard, IdempotencyKey, Input, Requirement, Requirements, State};
+pub use extract::{Attempt, FromDelivery, Input, State};
 pub use failure::{BoxError, Failure, HandlerResult, Verdict};
 pub use id::{EventId, JobId, ParseIdError};
+pub use idempotency::{Guard, IdempotencyKey};
 pub use inventory;
 pub use job::{Job, JobDescriptor};
-pub use message::{Kind, Message};
+pub use message::{Kind, Message, Versions};
 pub use outcome::{HandlerError, IntoOutcome, Outcome};
 pub use registry::{Fault, Registry};
 pub use retry::Backoff;
 pub use serde;
-pub use subscriber::{Place, Settings, Source, SubscriberDescriptor, Versions};
+pub use state::{MissingState, Requirement, Requirements, TypeMap};
+pub use subscriber::{Place, Settings, Source, SubscriberDescriptor};
 
 /// A future that is boxed so that a `static` entry can name its type.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -12,6 +12,15 @@ pub enum Kind {
     Job,
 }
 
+/// Which versions of a payload a handler can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Versions {
+    /// Any: it takes the envelope and decodes for itself. Stored as version 0.
+    Any,
+    /// These only. Jobs of other versions wait, uncharged, for a binary that knows them.
+    Only(&'static [u32]),
+}
+
 /// A type marked `#[event]` or `#[job]`. Implemented by these attributes, never by hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither an event nor a job",

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::delivery::TypeMap;
 use crate::event::EventDescriptor;
-use crate::extract::Requirements;
 use crate::job::JobDescriptor;
 use crate::name;
+use crate::state::{Requirements, TypeMap};
 use crate::subscriber::{Place, RequiredModule, Source, SubscriberDescriptor};
 
 /// What is linked, each kind sorted by name: neither the linker nor the order of modules decides anything.

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use crate::BoxFuture;
 use crate::delivery::Delivery;
-use crate::extract::{Guard, Requirements};
+use crate::idempotency::Guard;
+use crate::message::Versions;
 use crate::outcome::Outcome;
 use crate::retry::Backoff;
+use crate::state::Requirements;
 
 /// Executions allowed unless a handler says another number.
 pub const DEFAULT_MAX_ATTEMPTS: u32 = 8;
@@ -44,15 +46,6 @@ pub enum Source {
     Event(&'static str),
     /// The job of this name.
     Job(&'static str),
-}
-
-/// Which versions of a payload a handler can take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Versions {
-    /// Any: it takes the envelope and decodes for itself. Stored as version 0.
-    Any,
-    /// These only. Jobs of other versions wait, uncharged, for a binary that knows them.
-    Only(&'static [u32]),
 }
 
 /// How a handler is run. What is not said takes the default.

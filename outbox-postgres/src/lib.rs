@@ -30,6 +30,7 @@ mod identity;
 mod jsonb;
 mod lane;
 mod migrate;
+mod operations;
 mod outbox;
 mod publish;
 mod schema;

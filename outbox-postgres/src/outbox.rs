@@ -5,21 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use outbox_core::{Event, Job, JobId, Metadata, Registry, SubscriberDescriptor, TypeMap};
+use outbox_core::{Event, Job, Metadata, Registry, SubscriberDescriptor, TypeMap};
 use sqlx::{PgConnection, PgPool};
 
 use crate::builder::OutboxBuilder;
 use crate::config::Config;
 use crate::enqueue::{Enqueuing, Order};
-use crate::error::{OperationError, PublishError, RunError};
+use crate::error::{PublishError, RunError};
 use crate::fan_out::FanOut;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
 use crate::service::{self, Drained};
-use crate::step::failed::FailedJob;
-use crate::step::survey::Unclaimed;
-use crate::step::{self, Statements};
+use crate::step::Statements;
 use crate::transaction::OutboxTransaction;
 use crate::wake::Wake;
 
@@ -145,94 +143,6 @@ impl Outbox {
     #[must_use]
     pub fn pool(&self) -> &PgPool {
         &self.inner.pool
-    }
-
-    /// The newest failed jobs, at most `most`.
-    ///
-    /// # Errors
-    /// When the database does.
-    pub async fn failed(&self, most: u32) -> Result<Vec<FailedJob>, OperationError> {
-        Ok(step::failed::failed(&mut *self.acquire().await?, self.statements(), None, most).await?)
-    }
-
-    /// The newest failed jobs of one handler, at most `most`.
-    ///
-    /// # Errors
-    /// When the database does.
-    pub async fn failed_of(&self, handler: &str, most: u32) -> Result<Vec<FailedJob>, OperationError> {
-        Ok(step::failed::failed(&mut *self.acquire().await?, self.statements(), Some(handler), most).await?)
-    }
-
-    /// Gives a failed job a new life: due now, its attempts counted from nothing, its history kept. An effect whose inbox
-    /// mark is there is not repeated.
-    ///
-    /// # Errors
-    /// When no failed job has this id, or the database refuses.
-    pub async fn redrive(&self, job: JobId) -> Result<(), OperationError> {
-        self.redrive_as(job, false).await
-    }
-
-    /// As [`redrive`](Self::redrive), and removes the inbox mark first, so that an effect that is there is had once more.
-    ///
-    /// # Errors
-    /// When no failed job has this id, or the database refuses.
-    pub async fn redrive_by_force(&self, job: JobId) -> Result<(), OperationError> {
-        self.redrive_as(job, true).await
-    }
-
-    async fn redrive_as(&self, job: JobId, force: bool) -> Result<(), OperationError> {
-        if !step::redrive::redrive(&mut *self.acquire().await?, self.schema(), job, force).await? {
-            return Err(OperationError::NotFailed(job));
-        }
-        self.kick();
-        Ok(())
-    }
-
-    /// Ends a pending or running job as failed, reason cancelled. What its handler does meanwhile is not undone, but changes
-    /// nothing of the job any more.
-    ///
-    /// # Errors
-    /// When no live job has this id, or the database refuses.
-    pub async fn cancel(&self, job: JobId, why: &str) -> Result<(), OperationError> {
-        let why = outbox_core::error_chain::sanitise(why);
-        if step::cancel::cancel(&mut *self.acquire().await?, self.statements(), job, &why).await? {
-            Ok(())
-        } else {
-            Err(OperationError::NotLive(job))
-        }
-    }
-
-    /// No event fans out to this subscriber any more, until it is activated again. Its waiting jobs are still run.
-    ///
-    /// # Errors
-    /// When the catalogue does not know it, or the database refuses.
-    pub async fn retire(&self, subscriber: &str) -> Result<(), OperationError> {
-        let known = step::retire::retire(&mut *self.acquire().await?, self.schema(), subscriber).await?;
-        if known { Ok(()) } else { Err(OperationError::UnknownSubscriber(subscriber.to_owned())) }
-    }
-
-    /// Events fan out to a retired subscriber again, from now on.
-    ///
-    /// # Errors
-    /// When the catalogue does not know it, or the database refuses.
-    pub async fn activate(&self, subscriber: &str) -> Result<(), OperationError> {
-        let known = step::retire::activate(&mut *self.acquire().await?, self.schema(), subscriber).await?;
-        if known { Ok(()) } else { Err(OperationError::UnknownSubscriber(subscriber.to_owned())) }
-    }
-
-    /// Waiting jobs that no living worker, and not this process, can run: a handler was renamed without an alias, or is not
-    /// deployed. They keep waiting, uncharged.
-    ///
-    /// # Errors
-    /// When the database does.
-    pub async fn unclaimed(&self) -> Result<Vec<Unclaimed>, OperationError> {
-        let ranges = service::Roster::of(self);
-        let (names, versions) = ranges.pairs();
-        Ok(step::survey::unclaimed(&mut *self.acquire().await?, self.statements(), &names, &versions).await?)
-    }
-
-    async fn acquire(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, sqlx::Error> {
-        self.inner.pool.acquire().await
     }
 
     pub(crate) fn inner(&self) -> &Inner {
