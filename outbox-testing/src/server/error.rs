@@ -50,6 +50,17 @@ pub enum ServerError {
         /// The last lines of the server's log.
         log: String,
     },
+    /// A server that is no replica, or does not run, was to become the one that writes.
+    #[error("only a running replica can be promoted; `Server::replica` makes one")]
+    NoReplica,
+    /// A replica did not become the one that writes in time.
+    #[error("the replica was not promoted after {seconds} s; see its log `{}`", .log.display())]
+    NotPromoted {
+        /// How long was waited.
+        seconds: u64,
+        /// Its log file.
+        log: PathBuf,
+    },
     /// The database was given by URL, so it is not ours to stop, kill or restart.
     #[error("this PostgreSQL was given by URL and is not ours to stop; use `Server::start` for a test that needs to")]
     NotOurs,

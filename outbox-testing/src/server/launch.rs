@@ -40,12 +40,44 @@ impl Cluster {
         cache: &Cache,
         options: &Options,
     ) -> Result<Self, ServerError> {
-        let scratch = Scratch::within(&temporary(account), "outbox-pg")
-            .and_then(|scratch| account.own(scratch.path()).map(|()| scratch))
-            .map_err(ServerError::io("make a folder for the server below the temporary one"))?;
+        let scratch = scratch(account)?;
         let cluster = Self { binaries, account, settings: settings(options), port: 0, scratch };
         template::data_folder(&cluster.binaries, account, cache, &cluster.data())?;
         Ok(cluster)
+    }
+
+    /// A second cluster with a copy of this one's data, which no server may use meanwhile. Nothing runs yet.
+    pub(super) fn copy(&self) -> Result<Self, ServerError> {
+        let scratch = scratch(self.account)?;
+        let copied = Self {
+            binaries: self.binaries.clone(),
+            account: self.account,
+            settings: self.settings.clone(),
+            port: 0,
+            scratch,
+        };
+        template::copy(&self.data(), &copied.data(), self.account)
+            .map_err(ServerError::io(format!("copy `{}`", self.data().display())))?;
+        Ok(copied)
+    }
+
+    /// From the next start on; the last one of a name wins.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.settings.push((name.to_owned(), value.into()));
+    }
+
+    /// Puts an empty file into the data folder: PostgreSQL takes some orders by them, at any moment. So it appears in one step.
+    pub(super) fn mark(&self, name: &str) -> Result<(), ServerError> {
+        let (place, staging) = (self.data().join(name), self.scratch.path().join(name));
+        std::fs::write(&staging, "")
+            .and_then(|()| self.account.own(&staging))
+            .and_then(|()| std::fs::rename(&staging, &place))
+            .map_err(ServerError::io(format!("write `{}`", place.display())))
+    }
+
+    /// Where it listens on the loopback address.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// The first start, on a free port. Somebody may take the port before the server does, hence the attempts.
@@ -121,6 +153,12 @@ impl Cluster {
     fn end_of_log(&self) -> String {
         bounded::tail(&std::fs::read_to_string(self.log()).unwrap_or_default(), 15)
     }
+}
+
+fn scratch(account: Account) -> Result<Scratch, ServerError> {
+    Scratch::within(&temporary(account), "outbox-pg")
+        .and_then(|scratch| account.own(scratch.path()).map(|()| scratch))
+        .map_err(ServerError::io("make a folder for the server below the temporary one"))
 }
 
 /// The last of a name wins, so what the caller wants comes last.

@@ -23,6 +23,21 @@
 //!
 //! `OUTBOX_PG_HIDE=1` skips 1 to 3. It is for tests only: a machine that has PostgreSQL acts like one that has not.
 //!
+//! # Failover
+//!
+//! [`Server::replica`] makes a second server that follows the first, and [`Server::promote`] makes it the one that writes:
+//!
+//! ```no_run
+//! use outbox_testing::server::{Options, Replication, Server};
+//!
+//! let mut primary = Server::start(&Options::default())?;
+//! let mut replica = primary.replica(Replication::Synchronous)?;
+//! // write to `primary.url()`, then:
+//! primary.kill()?;
+//! replica.promote()?; // what was answered as committed is there, at `replica.url()`
+//! # Ok::<(), outbox_testing::server::ServerError>(())
+//! ```
+//!
 //! # As root
 //!
 //! PostgreSQL refuses to run as root, so there its processes run as `postgres`, else as `nobody`.
@@ -42,6 +57,7 @@ mod launch;
 mod leftover;
 mod obtain;
 mod ready;
+mod replica;
 mod scratch;
 mod supervise;
 mod template;
@@ -56,6 +72,7 @@ use cache::Cache;
 pub use error::ServerError;
 use find::Search;
 use launch::Cluster;
+pub use replica::Replication;
 use supervise::Supervised;
 
 /// The environment variables that give a database by URL, the first one that is set wins.
@@ -181,6 +198,20 @@ impl Server {
         let own = self.own()?;
         match own.running.take() {
             Some(mut running) => running.end(Signal::KILL).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the server without a checkpoint and without a word to its clients (`SIGQUIT`, an immediate shutdown), and returns
+    /// when all of it is gone. What was committed is kept as with [`Server::kill`], and restarting includes recovery.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::NotOurs`] for a database that was given by URL.
+    pub fn immediate(&mut self) -> Result<(), ServerError> {
+        let own = self.own()?;
+        match own.running.take() {
+            Some(mut running) => running.end(Signal::QUIT).map(drop),
             None => Ok(()),
         }
     }

@@ -57,7 +57,7 @@ fn keep(data: &Path, cache: &Cache, name: &str) -> std::io::Result<()> {
 }
 
 /// Copies a data folder that no server uses. It holds folders and plain files only.
-fn copy(from: &Path, to: &Path, account: Account) -> std::io::Result<()> {
+pub(super) fn copy(from: &Path, to: &Path, account: Account) -> std::io::Result<()> {
     std::fs::create_dir(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

@@ -4,6 +4,7 @@ mod given;
 mod held;
 mod obtain;
 mod orphan;
+mod replica;
 mod restart;
 mod start;
 mod wire;

@@ -37,6 +37,17 @@ fn kill_then_restart() {
     assert_kept(&server);
 }
 
+/// After an immediate shutdown, a durable server restarts with what was committed.
+#[test]
+fn immediate_then_restart() {
+    let mut server = durable();
+    server.immediate().expect("ended");
+    assert_eq!(server.pid(), None);
+    assert!(ask(server.url(), "select 1").is_err());
+    server.restart().expect("restarted");
+    assert_kept(&server);
+}
+
 /// A running server can be restarted as it is.
 #[test]
 fn restart_while_running() {
