@@ -1,5 +1,5 @@
--- backfill, first: fixes once what has to end before the backfill can be complete. In a transaction of its own, after the
--- activation has committed. $1 the catalogue's table, as regclass
+-- backfill_barrier: first of the backfill: fixes once what has to end before the backfill can be complete. In a transaction
+-- of its own, after the activation has committed. $1 the catalogue's table, as regclass
 -- Two halves: transactions that had an xid (by number), and transactions that read the catalogue before they had one (each
 -- statement that reads it holds ACCESS SHARE on it, from before its snapshot to the end of its transaction).
 update :schema.subscription s

@@ -1,5 +1,5 @@
--- backfill, third, only when ready: one bounded batch of the missing jobs, and the progress, in one statement. Every event
--- that can lack its job is visible by then, so one pass in id order is complete.
+-- backfill_batch: third of the backfill, only when ready: one bounded batch of the missing jobs, and the progress, in one
+-- statement. Every event that can lack its job is visible by then, so one pass in id order is complete.
 -- $1 handler   $2 event type, or its prefix ('order.' for 'order.*', '' for '*')   $3 whether it is a prefix   $4 most events
 -- Looks no further back than a day before the activation: ids carry the publisher's clock, and a transaction may have been open.
 -- Answer: events seen, jobs inserted.

@@ -1,5 +1,5 @@
--- backfill, second: BEGIN, this, then (if ready) backfill_batch.sql, COMMIT. Alone in its statement, so that the next one's
--- snapshot is younger than the row lock and than the moment in which the barrier was seen to have passed.
+-- backfill_lock: second of the backfill: BEGIN, this, then (if ready) backfill_batch.sql, COMMIT. Alone in its statement, so
+-- that the next one's snapshot is younger than the row lock and than the moment in which the barrier was seen to have passed.
 -- $1 the catalogue's table, as regclass   $2 how many unfinished activations to pass over
 -- No row: none is left, or another process is at it.
 select s.handler, s.source,

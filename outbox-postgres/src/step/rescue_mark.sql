@@ -1,4 +1,4 @@
--- rescue, first of two statements in one READ COMMITTED transaction: take expired workers and mark them dead.
+-- rescue_mark: first of two statements of a rescue, in one READ COMMITTED transaction: take expired workers, mark them dead.
 -- A claim in flight holds its worker's row KEY SHARE, a renewal holds it too: both are skipped, and tried again next round.
 -- $1 most workers at once
 with expired as materialized (

@@ -1,5 +1,5 @@
--- rescue, second statement: return or fail what the dead workers held. A statement of its own, because its snapshot has to be
--- younger than the locks of the first one, or it misses a claim that committed between that one's snapshot and its lock.
+-- rescue_return: second of them: return or fail what the dead workers held. A statement of its own, because its snapshot has
+-- to be younger than the locks of the first one, or it misses a claim that committed between that one's snapshot and its lock.
 -- $1 workers uuid[], marked in this transaction   $2 crash limit
 -- The crash counts; the attempt was counted at the claim. Answer: id, job_type, whether it ended.
 with

@@ -1,4 +1,4 @@
--- settle of a handler that took the transaction: inbox mark and completion, in that transaction, before its commit.
+-- settle_tx: of a handler that took the transaction: inbox mark and completion, in that transaction, before its commit.
 -- $1 job id   $2 claim_id   $3 name of its inbox mark   $4 key of its inbox mark
 -- Answer, always one row: same (still the transaction that was begun for this claim), marked (the effect is the first one),
 -- settled (the claim is still ours). All three, or the caller rolls back.

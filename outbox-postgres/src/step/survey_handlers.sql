@@ -1,4 +1,4 @@
--- survey: handlers that the catalogue has active and that neither this binary nor any living worker declares.
+-- survey_handlers: handlers that the catalogue has active and that neither this binary nor any living worker declares.
 -- $1 own names text[]
 select s.handler, s.source from :schema.subscription s
 where s.retired_at is null and s.kind <> 'in_transaction'

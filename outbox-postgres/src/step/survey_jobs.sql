@@ -1,5 +1,5 @@
--- survey: waiting jobs that no living worker, and not this binary, can run. Steps from name to name along the claim's index,
--- so that it costs by the number of names and not of jobs; a count ends at ten thousand.
+-- survey_jobs: waiting jobs that no living worker, and not this binary, can run. Steps from name to name along the claim's
+-- index, so that it costs by the number of names and not of jobs; a count ends at ten thousand.
 -- $1 own (name, version) pairs: names text[]   $2 versions int[]
 with recursive kind (job_type, payload_version) as (
   (select job_type, payload_version from :schema.job_live order by job_type, payload_version limit 1)
