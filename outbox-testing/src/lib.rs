@@ -5,6 +5,7 @@
 //! - [`published`]: what a code path published, as values.
 //! - [`deliver_twice`]: proves that a handler can run twice.
 //! - [`assert_wiring`], [`assert_names_kept`]: one-line tests of an application's registrations.
+//! - [`fault`]: a bad network, processes that die, sessions that hold locks, and crash points by name.
 //! - [`eventually`]: waits on a state, with a deadline, instead of sleeping.
 //!
 //! ```no_run
@@ -28,6 +29,8 @@ pub mod server;
 
 #[cfg(feature = "harness")]
 mod eventually;
+#[cfg(feature = "harness")]
+pub mod fault;
 #[cfg(feature = "harness")]
 mod jobs;
 #[cfg(feature = "harness")]
