@@ -6,19 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use outbox_core::lease::Lease;
-use outbox_core::{Registry, SubscriberDescriptor, TypeMap};
-use sqlx::{PgConnection, PgPool};
+use outbox_core::{Fault, Registry, SubscriberDescriptor, TypeMap, name};
+use sqlx::PgPool;
 
 use crate::config::Config;
 use crate::error::{BuildError, SettingFault};
 use crate::fan_out::FanOut;
-use crate::migrate::Standing;
 use crate::outbox::{Inner, Outbox};
 use crate::schema::Schema;
-use crate::service::Roster;
-use crate::step::{self, Statements};
+use crate::step::Statements;
 use crate::wake::Wake;
-use crate::{migrate, scope};
+use crate::{opening, scope};
 
 /// Describes an [`Outbox`]. Every setting has a default that works.
 #[derive(Debug)]
@@ -44,7 +42,8 @@ impl OutboxBuilder {
         }
     }
 
-    /// A value that handlers take as `State<T>`, cloned for each execution.
+    /// A value that handlers take as `State<T>`, cloned for each execution. `build()` refuses when a handler that this process
+    /// runs takes one that was not given.
     pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         self.state.insert(value);
         self
@@ -146,7 +145,7 @@ impl OutboxBuilder {
     /// # Cancel safety
     /// Dropped in the middle, the handlers are declared or not; nothing else happens.
     pub async fn build(mut self) -> Result<Outbox, BuildError> {
-        let faults = self.registry.faults(&self.state);
+        let faults = self.wiring_faults();
         if !faults.is_empty() {
             return Err(BuildError::Wiring(faults));
         }
@@ -155,14 +154,19 @@ impl OutboxBuilder {
         }
         let runs = self.checked_settings()?;
         let outbox = self.assemble(runs);
-        let mut connection = outbox.pool().acquire().await?;
-        check_version(&mut connection, outbox.schema()).await?;
-        let activated = step::declare::declare(&mut connection, outbox.statements(), outbox.registry()).await?;
-        for handler in &activated {
-            tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
-        }
-        report_undeclared(&outbox, &mut connection).await?;
+        opening::open(&outbox).await?;
         Ok(outbox)
+    }
+
+    /// Every mistake in the wiring. State is asked for by those handlers only that this process runs.
+    fn wiring_faults(&self) -> Vec<Fault> {
+        let mut faults = self.registry.faults(&self.state);
+        faults.retain(|fault| !matches!(fault, Fault::MissingState { subscriber, .. } if !self.runs_module(name::module_of(subscriber))));
+        faults
+    }
+
+    fn runs_module(&self, module: &str) -> bool {
+        self.config.modules.as_ref().is_none_or(|modules| modules.iter().any(|one| one == module))
     }
 
     /// The handlers that this process runs, when every setting can work.
@@ -225,42 +229,4 @@ impl OutboxBuilder {
         scope::register(&inner);
         Outbox::from_inner(inner)
     }
-}
-
-async fn check_version(connection: &mut PgConnection, schema: &Schema) -> Result<(), BuildError> {
-    let named = || schema.as_str().to_owned();
-    match migrate::standing(connection, schema).await? {
-        Standing::TooNew(found) => Err(BuildError::TooNew { schema: named(), found, known: migrate::NEWEST }),
-        Standing::Fit => Ok(()),
-        Standing::Behind => Err(BuildError::NotMigrated { schema: named() }),
-    }
-}
-
-/// A stored name that nobody declares any more is most often a rename that forgot its alias: say so once, at the start.
-async fn report_undeclared(outbox: &Outbox, connection: &mut PgConnection) -> Result<(), BuildError> {
-    // A program that only publishes cannot tell, and starts before the workers more often than not.
-    if outbox.inner().runs.is_empty() {
-        return Ok(());
-    }
-    let own: Vec<_> = outbox.registry().subscribers().iter().flat_map(|one| one.all_names()).collect();
-    let undeclared = step::survey::undeclared(connection, outbox.statements(), &own).await?;
-    if !undeclared.is_empty() {
-        let handlers =
-            undeclared.iter().map(|(handler, source)| format!("{handler} <- {source}")).collect::<Vec<_>>().join(", ");
-        tracing::warn!(
-            handlers,
-            "events fan out to subscribers that neither this binary nor a running worker declares; if one was renamed, say \
-             `aliases(..)` at its new name; if one is gone for good, retire it"
-        );
-    }
-    let (names, versions) = Roster::of(outbox).pairs();
-    for jobs in step::survey::unclaimed(connection, outbox.statements(), &names, &versions).await? {
-        tracing::warn!(
-            handler = jobs.job_type,
-            version = jobs.version,
-            waiting = jobs.waiting,
-            "jobs wait for a handler that nobody runs; they are kept, uncharged"
-        );
-    }
-    Ok(())
 }

@@ -5,12 +5,15 @@ use std::time::Duration;
 use outbox_core::{Fault, JobId};
 
 use crate::jsonb::Refusal;
+use crate::lane::LaneError;
 use crate::schema::{InvalidSchema, Schema};
 use crate::sqlstate;
 
 /// Why nothing was published (or enqueued).
 ///
-/// Every variant but [`Database`](Self::Database) is found before anything is sent, and leaves the transaction usable.
+/// Every variant but [`Database`](Self::Database) and [`NotMigrated`](Self::NotMigrated) leaves the transaction usable, and nothing
+/// is written. (A `publish_all` of more than a thousand events that meets [`Unlinked`](Self::Unlinked) or
+/// [`StaleSnapshot`](Self::StaleSnapshot) has written those of the statements before: roll back.)
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
@@ -185,6 +188,12 @@ pub enum BuildError {
 
 fn lines<T: std::fmt::Display>(faults: &[T]) -> String {
     faults.iter().map(|fault| format!("  - {fault}")).collect::<Vec<_>>().join("\n")
+}
+
+impl From<LaneError> for BuildError {
+    fn from(error: LaneError) -> Self {
+        Self::Database(error.into())
+    }
 }
 
 /// A setting of the builder that cannot work.

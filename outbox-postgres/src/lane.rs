@@ -41,6 +41,15 @@ impl LaneError {
     }
 }
 
+impl From<LaneError> for sqlx::Error {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Database(error) => error,
+            LaneError::Deadline(_) => Self::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, error.to_string())),
+        }
+    }
+}
+
 impl Lane {
     /// A lane for `purpose`, which shows in `pg_stat_activity`.
     pub(crate) fn new(options: &PgConnectOptions, purpose: &str) -> Self {

@@ -30,6 +30,7 @@ mod identity;
 mod jsonb;
 mod lane;
 mod migrate;
+mod opening;
 mod operations;
 mod outbox;
 mod publish;

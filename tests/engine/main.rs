@@ -29,6 +29,7 @@ mod recover;
 mod redrive;
 mod registry;
 mod rescue;
+mod restored;
 mod retry;
 mod run;
 mod scope;

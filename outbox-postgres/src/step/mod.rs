@@ -19,6 +19,7 @@ pub(crate) mod redrive;
 pub(crate) mod register;
 pub(crate) mod renew;
 pub(crate) mod rescue;
+pub(crate) mod restored;
 pub(crate) mod retire;
 pub(crate) mod run;
 pub(crate) mod settle;
@@ -63,6 +64,7 @@ statements!(
     renew,
     rescue_mark,
     rescue_return,
+    restored,
     settle,
     settle_tx,
     survey_handlers,

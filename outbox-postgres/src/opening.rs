@@ -1,0 +1,84 @@
+//! What a new outbox does at the database before anybody holds it: check the tables, declare its handlers, say what nobody runs.
+
+use std::time::Duration;
+
+use crate::error::BuildError;
+use crate::lane::{Lane, LaneError};
+use crate::migrate::{self, Standing};
+use crate::outbox::Outbox;
+use crate::service::Roster;
+use crate::sqlstate::Class;
+use crate::step;
+
+const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// How often a statement is repeated that lost against another process that starts at the same time.
+const TRIES: usize = 10;
+
+/// Opens `outbox`, on a connection of the engine's own: the application's may have any isolation and any limits.
+pub(crate) async fn open(outbox: &Outbox) -> Result<(), BuildError> {
+    let mut lane = Lane::new(&outbox.pool().connect_options(), "build");
+    let (statements, schema) = (outbox.statements(), outbox.schema());
+    check_version(outbox, &mut lane).await?;
+    let restored = async |connection: &mut _| step::restored::restored(connection, statements, schema).await;
+    lane.run(STATEMENT_LIMIT, restored).await?;
+    for handler in declare(outbox, &mut lane).await? {
+        tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
+    }
+    report_undeclared(outbox, &mut lane).await?;
+    lane.close().await;
+    Ok(())
+}
+
+/// Declares the handlers, again when another process that starts at the same time came first.
+async fn declare(outbox: &Outbox, lane: &mut Lane) -> Result<Vec<String>, LaneError> {
+    let (statements, registry) = (outbox.statements(), outbox.registry());
+    let mut tries = 1;
+    loop {
+        let declare = async |connection: &mut _| step::declare::declare(connection, statements, registry).await;
+        match lane.run(STATEMENT_LIMIT, declare).await {
+            Err(error) if tries < TRIES && matches!(error.class(), Class::Conflict | Class::Locked) => tries += 1,
+            declared => return declared,
+        }
+    }
+}
+
+async fn check_version(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
+    let schema = outbox.schema();
+    let named = || schema.as_str().to_owned();
+    match lane.run(STATEMENT_LIMIT, async |connection| migrate::standing(connection, schema).await).await? {
+        Standing::TooNew(found) => Err(BuildError::TooNew { schema: named(), found, known: migrate::NEWEST }),
+        Standing::Fit => Ok(()),
+        Standing::Behind => Err(BuildError::NotMigrated { schema: named() }),
+    }
+}
+
+/// A stored name that nobody declares any more is most often a rename that forgot its alias: say so once, at the start.
+async fn report_undeclared(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
+    // A program that only publishes cannot tell, and starts before the workers more often than not.
+    if outbox.inner().runs.is_empty() {
+        return Ok(());
+    }
+    let statements = outbox.statements();
+    let own: Vec<_> = outbox.registry().subscribers().iter().flat_map(|one| one.all_names()).collect();
+    let undeclared = async |connection: &mut _| step::survey::undeclared(connection, statements, &own).await;
+    let undeclared = lane.run(STATEMENT_LIMIT, undeclared).await?;
+    if !undeclared.is_empty() {
+        let handlers: Vec<_> = undeclared.iter().map(|(handler, source)| format!("{handler} <- {source}")).collect();
+        tracing::warn!(
+            handlers = handlers.join(", "),
+            "events fan out to subscribers that neither this binary nor a running worker declares; if one was renamed, say \
+             `aliases(..)` at its new name; if one is gone for good, retire it"
+        );
+    }
+    let (names, versions) = Roster::of(outbox).pairs();
+    let unclaimed = async |connection: &mut _| step::survey::unclaimed(connection, statements, &names, &versions).await;
+    for jobs in lane.run(STATEMENT_LIMIT, unclaimed).await? {
+        tracing::warn!(
+            handler = jobs.job_type,
+            version = jobs.version,
+            waiting = jobs.waiting,
+            "jobs wait for a handler that nobody runs; they are kept, uncharged"
+        );
+    }
+    Ok(())
+}
