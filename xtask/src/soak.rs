@@ -46,16 +46,20 @@ pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
 fn announced(plan: &Plan, number: u64, runs: u64, seed: u64) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let outcome = run(plan, seed);
-    let verdict = if outcome.is_ok() { "proven" } else { "FAILED" };
+    let verdict = match &outcome {
+        Ok(held) => format!("proven, {held} jobs taken from the killed worker"),
+        Err(_) => "FAILED".to_owned(),
+    };
     let kill_at = kill_at(seed);
     println!(
         "run {number}/{runs} seed {seed} kill at {kill_at:.3}: {verdict} ({:.1} s)",
         begun.elapsed().as_secs_f64()
     );
-    outcome
+    outcome.map(drop)
 }
 
-fn run(plan: &Plan, seed: u64) -> Result<(), Box<dyn Error>> {
+/// Answers how many jobs the killed worker held.
+fn run(plan: &Plan, seed: u64) -> Result<u64, Box<dyn Error>> {
     let mut demo = Command::new(&plan.program);
     demo.args(["--json", "--seed", &seed.to_string(), "--kill-at", &format!("{:.3}", kill_at(seed))]);
     demo.args(&plan.arguments).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -82,13 +86,20 @@ fn kill_at(seed: u64) -> f64 {
     0.05 + 0.9 * unit
 }
 
-/// The demo's report is its whole output or its last line.
-fn proof(output: &str) -> Result<(), String> {
+/// The demo's report is its whole output or its last line. Answers how many jobs the killed worker held: a run in which nobody
+/// was killed proves nothing.
+fn proof(output: &str) -> Result<u64, String> {
     let report = [output, output.trim().lines().last().unwrap_or_default()]
         .iter()
         .find_map(|text| serde_json::from_str::<Value>(text).ok())
         .ok_or_else(|| format!("the demo printed no JSON: {}", output.trim()))?;
-    if report["proof"] == Value::Bool(true) { Ok(()) } else { Err(format!("no proof: {report}")) }
+    if report["proof"] != Value::Bool(true) {
+        return Err(format!("no proof: {report}"));
+    }
+    report["killed_worker"]["held"]
+        .as_u64()
+        .filter(|held| *held > 0)
+        .ok_or_else(|| format!("no worker was killed: {report}"))
 }
 
 #[cfg(test)]
@@ -110,13 +121,16 @@ mod tests {
         }
     }
 
-    /// Only a report that says `"proof": true` is a proof.
+    /// Only a report that says `"proof": true`, of a run in which a worker was killed, is a proof.
     #[test]
     fn proof_is_said_outright() {
-        assert_eq!(proof("{\n  \"proof\": true\n}\n"), Ok(()));
-        assert_eq!(proof("some line\n{\"proof\": true}\n"), Ok(()));
-        assert!(proof("{\"proof\": false}").is_err());
-        assert!(proof("{\"proof\": \"true\"}").is_err());
+        let report = |proof, killed| format!("{{\"proof\": {proof}, \"killed_worker\": {killed}}}");
+        assert_eq!(proof(&report("true", "{\"held\": 7}")), Ok(7));
+        assert_eq!(proof(&format!("some line\n{}\n", report("true", "{\"held\": 7}"))), Ok(7));
+        assert!(proof(&report("true", "null")).is_err());
+        assert!(proof(&report("true", "{\"held\": 0}")).is_err());
+        assert!(proof(&report("false", "{\"held\": 7}")).is_err());
+        assert!(proof(&report("\"true\"", "{\"held\": 7}")).is_err());
         assert!(proof("{}").is_err());
         assert!(proof("").is_err());
     }
