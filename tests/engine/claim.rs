@@ -59,7 +59,7 @@ async fn only_due_jobs_are_claimed() {
     let floor = Floor::new().await;
     let outbox = floor.outbox(&["desk.letter"]).build().await.unwrap();
     let mut tx = outbox.begin().await.unwrap();
-    outbox.enqueue(&mut tx, &Letter { label: "later".into() }).delay(Duration::from_secs(3600)).await.unwrap();
+    outbox.enqueue(&mut tx, &Letter { label: "later".into() }).delay(Duration::from_hours(1)).await.unwrap();
     outbox.enqueue(&mut tx, &Letter { label: "now".into() }).await.unwrap();
     tx.commit().await.unwrap();
     outbox.drain().await.unwrap();
@@ -169,7 +169,7 @@ async fn a_claim_passes_by_rows_that_others_hold() {
 #[tokio::test]
 async fn a_claim_takes_at_most_its_batch() {
     let floor = Floor::new().await;
-    let outbox = floor.outbox(&["desk.note"]).concurrency(1).prefetch(40).batch(10).build().await.unwrap();
+    let outbox = floor.outbox(&["desk.note"]).concurrency(30).batch(10).build().await.unwrap();
     ask_many(&outbox, 60, [Do::Hang]).await;
     let worker = Worker::start(outbox);
     floor.until_number("select least(count(*), 30) from :schema.job where status = 'running'", 30).await;

@@ -11,7 +11,7 @@ use crate::proxy::Proxy;
 async fn a_claim_whose_answer_was_lost_is_given_back() {
     let floor = Floor::new().await;
     let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).lease(Duration::from_secs(60)).build().await.unwrap();
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
     ask_many(&outbox, 5, []).await;
     proxy.lose_answers("-- claim:", 1);
     let worker = Worker::start(outbox);

@@ -22,7 +22,7 @@ async fn rescue_never_meets_a_claim_in_flight() {
     let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
     ask(&outbox, "a", []).await;
     let pool = floor.sandbox.pool();
-    let worker = register(&floor, &mut *pool.acquire().await.unwrap(), "1 s").await;
+    let worker = register(&floor, &mut pool.acquire().await.unwrap(), "1 s").await;
     let mut claiming = pool.begin().await.unwrap();
     assert_eq!(claim(&floor, &mut claiming, worker, (1, 1, true)).await.len(), 1);
     floor.until_number("select count(*) from :schema.worker where expires_at < now()", 1).await;
@@ -43,7 +43,7 @@ async fn a_worker_without_a_lease_claims_nothing() {
     let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
     ask(&outbox, "a", []).await;
     let pool = floor.sandbox.pool();
-    let worker = register(&floor, &mut *pool.acquire().await.unwrap(), "-1 s").await;
+    let worker = register(&floor, &mut pool.acquire().await.unwrap(), "-1 s").await;
     let mut claiming = pool.begin().await.unwrap();
     assert!(claim(&floor, &mut claiming, worker, (1, 1, true)).await.is_empty());
     let free = floor.fill("select id from :schema.job_live for update nowait");

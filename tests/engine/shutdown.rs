@@ -60,7 +60,7 @@ async fn nothing_begins_behind_the_request_to_end() {
 async fn a_database_that_hangs_does_not_hold_up_the_end() {
     let floor = Floor::new().await;
     let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note", "till.book"]).lease(Duration::from_secs(60));
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note", "till.book"]).lease(Duration::from_mins(1));
     let worker = Worker::start(outbox.build().await.unwrap());
     ask(&worker.outbox, "a", [Do::Hang]).await;
     floor.until_begun("desk.note", "a", 1).await;

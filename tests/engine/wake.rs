@@ -7,7 +7,7 @@ use outbox_testing::eventually;
 use crate::floor::{Asked, Floor, Worker, ask, ask_many};
 use crate::proxy::Proxy;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// S2-15: the commit of a transaction that published starts the job in the same process at once, with an hour between polls and
 /// neither NOTIFY nor LISTEN.
