@@ -22,7 +22,8 @@
 //! assert!(tx.commit().await.is_err());
 //! assert_eq!(lost.reached(), 1);
 //!
-//! let there: bool = sqlx::query_scalar("select exists (select from orders.order where id = $1)").bind(order).fetch_one(&pool).await?;
+//! let there = sqlx::query_scalar("select exists (select from orders.order where id = $1)");
+//! let there: bool = there.bind(order).fetch_one(&pool).await?;
 //! assert!(there);
 //! # Ok(())
 //! # }

@@ -172,6 +172,12 @@ impl Connections<'_> {
         self.change(|weather| weather.cuts += 1);
     }
 
+    /// Open connections are as in a [`black_hole`](Self::black_hole) for good, until they are cut, and new ones are as good as
+    /// ever: what a firewall that has forgotten them leaves, or a failover to another machine.
+    pub fn forget(&self) {
+        self.change(|weather| weather.forgotten += 1);
+    }
+
     /// Resets new connections at once. Open ones stay as they are.
     pub fn refuse(&self) {
         self.change(|weather| weather.refuses = true);
@@ -179,7 +185,9 @@ impl Connections<'_> {
 
     /// No delay, no silence, no refusal any more. What was set for all, or for one application, is cleared there.
     pub fn clear(&self) {
-        self.change(|weather| *weather = Weather { cuts: weather.cuts, ..Weather::default() });
+        self.change(|weather| {
+            *weather = Weather { cuts: weather.cuts, forgotten: weather.forgotten, ..Weather::default() };
+        });
     }
 
     /// How often the statement of this name has passed on its way to the server.

@@ -107,18 +107,20 @@ enum End {
 struct Session<'a> {
     shared: &'a Shared,
     application: String,
+    /// The weather when it began.
+    begun: Weather,
     conversation: Mutex<Conversation>,
 }
 
 impl<'a> Session<'a> {
     fn begin(shared: &'a Shared, application: String) -> Self {
         *shared.counts().sessions.entry(application.clone()).or_default() += 1;
-        Self { shared, application, conversation: Mutex::new(Conversation::new()) }
+        let begun = shared.forecast.borrow().of(Some(&application));
+        Self { shared, application, begun, conversation: Mutex::new(Conversation::new()) }
     }
 
     async fn relay(&self, client: &mut TcpStream, server: &mut TcpStream) -> End {
-        let cuts = self.weather().cuts;
-        let cut = self.shared.until(Some(&self.application), |weather| weather.cuts != cuts);
+        let cut = self.shared.until(Some(&self.application), |weather| weather.cuts != self.begun.cuts);
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
         let (up, up_queue) = mpsc::channel(IN_FLIGHT);
@@ -210,7 +212,8 @@ impl<'a> Session<'a> {
     }
 
     async fn until_heard(&self) {
-        self.shared.until(Some(&self.application), |weather| !weather.silent).await;
+        let is_heard = |weather: Weather| !weather.silent && weather.forgotten == self.begun.forgotten;
+        self.shared.until(Some(&self.application), is_heard).await;
     }
 
     fn weather(&self) -> Weather {

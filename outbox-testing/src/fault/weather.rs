@@ -23,6 +23,8 @@ pub(super) struct Weather {
     pub(super) refuses: bool,
     /// How often open connections have been cut.
     pub(super) cuts: u64,
+    /// How often open connections have been forgotten.
+    pub(super) forgotten: u64,
 }
 
 impl Weather {
@@ -41,6 +43,7 @@ impl Weather {
             silent: self.silent || other.silent,
             refuses: self.refuses || other.refuses,
             cuts: self.cuts + other.cuts,
+            forgotten: self.forgotten + other.forgotten,
         }
     }
 }

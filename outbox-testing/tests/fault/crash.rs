@@ -109,13 +109,15 @@ async fn killed_at_every_point() {
     }
     let commit = |point: Point| point.following("settle_tx");
     points.extend([commit(Point::before("commit")), commit(Point::after("commit"))]);
-    a_few_at_a_time(points.into_iter().map(|point| async {
-        let floor = Floor::new().await;
-        floor.publish().await;
-        floor.killed_at(point).await;
-        floor.ends_elsewhere().await;
-    }))
-    .await;
+    let killed = points.into_iter().map(|point| {
+        Box::pin(async {
+            let floor = Floor::new().await;
+            floor.publish().await;
+            floor.killed_at(point).await;
+            floor.ends_elsewhere().await;
+        })
+    });
+    a_few_at_a_time(killed).await;
 }
 
 /// A worker that is killed while it takes over a dead one's jobs leaves them to the next.
@@ -127,15 +129,17 @@ async fn killed_while_it_rescues() {
     }
     let commit = |point: Point| point.following("rescue_return");
     points.extend([commit(Point::before("commit")), commit(Point::after("commit"))]);
-    a_few_at_a_time(points.into_iter().map(|point| async {
-        let floor = Floor::new().await;
-        floor.publish().await;
-        floor.killed_at(Point::after("claim")).await;
-        assert_eq!(floor.running().await, 2);
-        floor.killed_at(point).await;
-        floor.ends_elsewhere().await;
-    }))
-    .await;
+    let killed = points.into_iter().map(|point| {
+        Box::pin(async {
+            let floor = Floor::new().await;
+            floor.publish().await;
+            floor.killed_at(Point::after("claim")).await;
+            assert_eq!(floor.running().await, 2);
+            floor.killed_at(point).await;
+            floor.ends_elsewhere().await;
+        })
+    });
+    a_few_at_a_time(killed).await;
 }
 
 impl Floor {

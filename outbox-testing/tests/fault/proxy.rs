@@ -113,6 +113,23 @@ async fn black_hole_hides_the_end_of_a_connection() {
     eventually("the server knows", async || (stand.backends(&gone).await == 0).then_some(())).await;
 }
 
+/// Forgotten connections stay silent for good, and new ones are good at once; a cut ends them.
+#[tokio::test]
+async fn forgotten_connections_stay_silent() {
+    let stand = Stand::new().await;
+    let mut lost = stand.connect("lost").await;
+    stand.proxy.of("lost").forget();
+    let statement = tokio::spawn(async move { lost.ping().await });
+    let mut new = stand.connect("lost").await;
+    stand.proxy.of("lost").clear();
+    for _ in 0..20 {
+        new.ping().await.unwrap();
+    }
+    assert!(!statement.is_finished());
+    stand.proxy.of("lost").cut();
+    assert!(statement.await.unwrap().is_err());
+}
+
 /// Who connects is reset; who is connected goes on.
 #[tokio::test]
 async fn refusal_concerns_new_connections() {
