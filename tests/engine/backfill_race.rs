@@ -50,7 +50,8 @@ async fn a_job_that_finishes_meanwhile_is_not_written_again() {
         gate.0.notify_one();
         eventually("the job has finished", async || (shop.sandbox.jobs().await.succeeded() > 0).then_some(())).await;
         barrier.rollback().await.unwrap();
-        eventually("the activation is backfilled", async || (shop.sandbox.number(backfilled).await == 1).then_some(())).await;
+        eventually("the activation is backfilled", async || (shop.sandbox.number(backfilled).await == 1).then_some(()))
+            .await;
     };
     outbox.run(meanwhile).await.unwrap();
     assert_eq!(shop.sandbox.jobs().await.len(), 1);

@@ -41,6 +41,7 @@ impl Script {
     }
 
     /// Notes the execution and does what comes next.
+    #[allow(clippy::unused_async, reason = "handlers await it, as they would their own work")]
     pub async fn play(&self, handler: &'static str) -> HandlerResult {
         self.note(handler);
         let answer = self.answers.lock().unwrap().get_mut(handler).and_then(Vec::pop);

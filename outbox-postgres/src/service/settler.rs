@@ -21,7 +21,9 @@ use crate::step::settle::Settlement;
 
 /// Most outcomes of one statement.
 pub(crate) const BATCH: usize = 500;
-const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// A batch takes milliseconds, and the locks that it meets are bounded by the server; one that takes this long waits on a
+/// connection that is dead without saying so.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(3);
 /// When an outcome whose row somebody else has locked, or that the database does not take, is tried again.
 const LOCKED_DELAY: Duration = Duration::from_secs(1);
 

@@ -22,8 +22,8 @@ use crate::outbox::Outbox;
 use crate::scope::Scope;
 use crate::sqlstate::{self, Class};
 
-/// Longest wait for one of the engine's own statements in a handler's transaction.
-const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// Longest wait for a connection of the application's pool, and for one of the engine's own statements on it.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(5);
 /// When a job that got no connection from the application's pool is due again.
 const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
 
@@ -85,7 +85,8 @@ impl Execution {
     /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
     async fn run_in_transaction(self, started: Instant) -> Ran {
         let acquired = tokio::select! {
-            connection = self.outbox.pool().acquire() => connection,
+            // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
+            connection = within(self.outbox.pool().acquire()) => connection,
             () = self.kill.cancelled() => return self.unsettled(Next::Return, None, started),
         };
         let mut connection = match acquired {
