@@ -16,6 +16,10 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait of the server for a row that somebody else has locked.
 const LOCK_LIMIT: Duration = Duration::from_millis(500);
 
+/// How long the server keeps a transaction of this lane open that sends nothing: a process that froze in the middle of one must
+/// not hold its locks, which would keep others from rescuing or from starting.
+const IDLE_LIMIT: Duration = Duration::from_secs(5);
+
 /// One service's connection. It is made when it is first needed, and again after it broke.
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -94,8 +98,9 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LaneError> 
         // Rescue and backfill rely on a fresh snapshot for each of their statements, whatever the application has as default.
         let settings = format!(
             "set jit = off; set lock_timeout = {}; set statement_timeout = '30s'; \
-             set default_transaction_isolation = 'read committed'",
-            LOCK_LIMIT.as_millis()
+             set idle_in_transaction_session_timeout = {}; set default_transaction_isolation = 'read committed'",
+            LOCK_LIMIT.as_millis(),
+            IDLE_LIMIT.as_millis()
         );
         connection.execute(AssertSqlSafe(settings)).await?;
         Ok(connection)

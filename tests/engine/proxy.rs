@@ -24,6 +24,8 @@ struct Shared {
     statements: Mutex<Vec<String>>,
     /// Statements that begin so are executed, and their answer is lost with the connection, so many times.
     lose: Mutex<HashMap<String, usize>>,
+    /// When a statement that begins so arrives, everything stalls, as if the process had frozen in front of it.
+    freeze: Mutex<Option<String>>,
     /// No new connections.
     refuses: AtomicBool,
     refused: AtomicUsize,
@@ -84,6 +86,15 @@ impl Proxy {
 
     pub fn stall(&self, stalled: bool) {
         self.shared.stalled.send_replace(stalled);
+    }
+
+    /// Stalls as soon as a statement that begins so is sent.
+    pub fn freeze_at(&self, beginning: &str) {
+        *self.shared.freeze.lock().unwrap() = Some(beginning.to_owned());
+    }
+
+    pub fn is_stalled(&self) -> bool {
+        *self.shared.stalled.borrow()
     }
 
     /// Ends the connections of this application name.
@@ -179,8 +190,12 @@ async fn upwards(
                     doomed.store(true, Ordering::SeqCst);
                 }
             }
+            if shared.freeze.lock().unwrap().as_ref().is_some_and(|beginning| text.starts_with(beginning)) {
+                shared.stalled.send_replace(true);
+            }
             shared.statements.lock().unwrap().push(text);
         }
+        flowing(shared).await;
         server.write_all(&message).await?;
     }
 }

@@ -5,7 +5,8 @@ use sqlx::PgConnection;
 use sqlx::types::Uuid;
 
 use crate::conformance::{claim, register};
-use crate::floor::{Floor, ask, wait};
+use crate::floor::{Floor, Worker, ask, wait};
+use crate::proxy::Proxy;
 
 const RESCUE_MARK: &str = include_str!("../../outbox-postgres/src/step/rescue_mark.sql");
 const UNREGISTER: &str = include_str!("../../outbox-postgres/src/step/unregister.sql");
@@ -95,4 +96,27 @@ async fn a_locked_row_keeps_no_other_from_being_rescued() {
     })
     .await;
     other.stop().await;
+}
+
+/// S0-31, Q37: a node that freezes in the middle of its rescue, with the dead worker's row locked, keeps nobody from rescuing: the
+/// server ends its transaction within seconds, and another node takes the jobs back.
+#[tokio::test]
+async fn a_frozen_rescuer_frees_what_it_locked() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let event = ask(&outbox, "a", []).await;
+    let mut c = floor.sandbox.pool().acquire().await.unwrap();
+    let dead = register(&floor, &mut c, "1 hour").await;
+    claim(&floor, &mut c, dead, (1, 1, true)).await;
+    let proxy = Proxy::start().await;
+    let freezing = floor.outbox_on(proxy.pool(), &["shelf.fill"]).build().await.unwrap();
+    proxy.freeze_at("-- rescue_return:");
+    let freezing = Worker::start(freezing);
+    floor.sandbox.execute("update :schema.worker set expires_at = now() - interval '1 s' where name = 'one'").await;
+    eventually("the rescuer has frozen", async || proxy.is_stalled().then_some(())).await;
+    let other = floor.worker(&["desk.note"]).await;
+    let job = floor.until("desk.note", event, "succeeded").await;
+    assert_eq!((job.attempts, job.crashes), (2, 1));
+    other.stop().await;
+    freezing.stop().await;
 }
