@@ -237,10 +237,13 @@ async fn claim_follows_the_rule() {
             "{last} of {of_them} with {room:?}"
         );
         for (counts, id) in &written {
-            let (status, _, begun, crashes, _, held) = stands(&floor, &mut tx, *id).await;
+            let (status, _, executions, crashes, _, is_held) = stands(&floor, &mut tx, *id).await;
             let is_ours = claimed.contains(id);
             let expected = if is_ours { ("running", counts.attempts + 1) } else { ("pending", counts.attempts) };
-            assert_eq!((status.as_str(), begun, crashes, held), (expected.0, expected.1, counts.crashes, is_ours));
+            assert_eq!(
+                (status.as_str(), executions, crashes, is_held),
+                (expected.0, expected.1, counts.crashes, is_ours)
+            );
         }
         tx.rollback().await.unwrap();
     }

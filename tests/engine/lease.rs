@@ -66,7 +66,7 @@ async fn a_worker_that_lost_its_lease_begins_again() {
     worker.stop().await;
 }
 
-/// Q11, Q34: a worker that cannot reach the database ends its executions before its lease does, so that nothing runs twice at
+/// A worker that cannot reach the database ends its executions before its lease does, so that nothing runs twice at
 /// once, and goes on when the database is back.
 #[tokio::test]
 async fn executions_end_before_a_lease_that_cannot_be_renewed() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::floor::{Floor, Worker, ask_many, living_workers};
 use crate::proxy::Proxy;
 
-/// S0-30: the server commits a claim and its answer is lost: the worker gives the jobs back, uncharged, and runs them, under the
+/// The server commits a claim and its answer is lost: the worker gives the jobs back, uncharged, and runs them, under the
 /// same id and long before its lease of a minute would end.
 #[tokio::test]
 async fn a_claim_whose_answer_was_lost_is_given_back() {

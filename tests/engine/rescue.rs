@@ -98,7 +98,7 @@ async fn a_locked_row_keeps_no_other_from_being_rescued() {
     other.stop().await;
 }
 
-/// S0-31, Q37: a node that freezes in the middle of its rescue, with the dead worker's row locked, keeps nobody from rescuing: the
+/// S0-31: a node that freezes in the middle of its rescue, with the dead worker's row locked, keeps nobody from rescuing: the
 /// server ends its transaction within seconds, and another node takes the jobs back.
 #[tokio::test]
 async fn a_frozen_rescuer_frees_what_it_locked() {

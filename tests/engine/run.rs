@@ -52,7 +52,7 @@ async fn every(envelope: Envelope, State(stage): State<Stage>) -> HandlerResult 
     Ok(())
 }
 
-/// S0-14: a handler gets what its parameters ask for: message, attempt, envelope, key, state, cancellation; the key is the
+/// A handler gets what its parameters ask for: message, attempt, envelope, key, state, cancellation; the key is the
 /// same at each attempt.
 #[tokio::test]
 async fn every_parameter_is_filled() {
@@ -75,7 +75,7 @@ async fn every_parameter_is_filled() {
     assert!(keys[0].contains(&event.to_string()), "{keys:?}");
 }
 
-/// S0-34: the key is the same behind a rename that names the old name as an alias, and jobs stored under the old name are run.
+/// The key is the same behind a rename that names the old name as an alias, and jobs stored under the old name are run.
 #[tokio::test]
 async fn the_key_survives_a_rename() {
     let floor = Floor::new().await;

@@ -8,7 +8,7 @@ fn sql(text: impl Into<String>) -> Do {
     Do::Sql(text.into())
 }
 
-/// S0-23, S0-30: effect, inbox mark and completion become visible in one and the same transaction.
+/// S0-23: effect, inbox mark and completion become visible in one and the same transaction.
 #[tokio::test]
 async fn effect_and_completion_commit_together() {
     let floor = Floor::new().await;
@@ -237,7 +237,7 @@ async fn a_pool_without_a_connection_costs_no_attempt() {
     worker.stop().await;
 }
 
-/// S0-30: a job whose effect is committed but whose completion is not known to the worker is not run again with a second effect:
+/// S0-32: a job whose effect is committed but whose completion is not known to the worker is not run again with a second effect:
 /// the answer of the commit is lost, and effect and completion stand once.
 #[tokio::test]
 async fn a_lost_answer_of_the_commit_repeats_nothing() {

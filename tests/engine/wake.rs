@@ -44,7 +44,7 @@ async fn a_kick_wakes_behind_a_foreign_transaction() {
     worker.stop().await;
 }
 
-/// S1-8, S1-24: a commit in another outbox wakes this one by NOTIFY, with an hour between polls.
+/// S1-24: a commit in another outbox wakes this one by NOTIFY, with an hour between polls.
 #[tokio::test]
 async fn a_commit_elsewhere_wakes_by_notify() {
     let floor = Floor::new().await;
