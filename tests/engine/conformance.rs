@@ -230,10 +230,10 @@ async fn claim_follows_the_rule() {
         assert_eq!(harmless, of_them, "what may wait is taken whatever is free: {room:?}");
         let slots = usize::try_from(free.min(free_in_all)).unwrap();
         let (last, of_them) = taken(Risk::LastAttempt);
-        let (crashed, _) = taken(Risk::Crashed);
-        assert_eq!(crashed, usize::from(crashed_too && slots > 0), "{room:?}");
+        let (suspects, _) = taken(Risk::Crashed);
+        assert_eq!(suspects, usize::from(crashed_too && slots > 0), "{room:?}");
         assert!(
-            last + crashed <= slots && (last == of_them || last + crashed == slots || crashed == 1),
+            last + suspects <= slots && (last == of_them || last + suspects == slots || suspects == 1),
             "{last} of {of_them} with {room:?}"
         );
         for (counts, id) in &written {
