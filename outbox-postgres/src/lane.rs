@@ -24,6 +24,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Lane {
     options: PgConnectOptions,
+    lock_limit: Duration,
     connection: Option<PgConnection>,
 }
 
@@ -58,7 +59,12 @@ impl Lane {
     /// A lane for `purpose`, which shows in `pg_stat_activity`.
     pub(crate) fn new(options: &PgConnectOptions, purpose: &str) -> Self {
         let options = options.clone().application_name(&format!("outbox {purpose}")).disable_statement_logging();
-        Self { options, connection: None }
+        Self { options, lock_limit: LOCK_LIMIT, connection: None }
+    }
+
+    /// The same lane with another limit for rows that somebody else has locked.
+    pub(crate) fn with_lock_limit(self, lock_limit: Duration) -> Self {
+        Self { lock_limit, ..self }
     }
 
     /// Runs one step within `limit`.
@@ -71,7 +77,7 @@ impl Lane {
         // nobody knows any more.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => connect(&self.options).await?,
+            None => connect(&self.options, self.lock_limit).await?,
         };
         let result = match tokio::time::timeout(limit, step(&mut connection)).await {
             Ok(result) => result.map_err(LaneError::from),
@@ -91,15 +97,15 @@ impl Lane {
     }
 }
 
-async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LaneError> {
+async fn connect(options: &PgConnectOptions, lock_limit: Duration) -> Result<PgConnection, LaneError> {
     let attempt = async {
         let mut connection = PgConnection::connect_with(options).await?;
         // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
         // Rescue and backfill rely on a fresh snapshot for each of their statements, whatever the application has as default.
         let settings = format!(
-            "set jit = off; set lock_timeout = {}; set statement_timeout = '30s'; \
+            "set jit = off; set lock_timeout = {}; set statement_timeout = '10s'; \
              set idle_in_transaction_session_timeout = {}; set default_transaction_isolation = 'read committed'",
-            LOCK_LIMIT.as_millis(),
+            lock_limit.as_millis(),
             IDLE_LIMIT.as_millis()
         );
         connection.execute(AssertSqlSafe(settings)).await?;

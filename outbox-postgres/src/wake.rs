@@ -57,8 +57,18 @@ impl Wake {
     }
 }
 
+/// A sender that ends before it has sent (its runtime went down) leaves the next kick free to send.
+struct Unsent<'a>(&'a Wake);
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        self.0.wanted.store(false, Ordering::Release);
+    }
+}
+
 /// Sends, waits the debounce out, and sends again when somebody kicked meanwhile.
 async fn notify(wake: Arc<Wake>) {
+    let unsent = Unsent(&wake);
     let mut lane = wake.lane.lock().await;
     while wake.wanted.swap(false, Ordering::AcqRel) {
         let text = AssertSqlSafe(format!("notify {}", wake.channel));
@@ -71,4 +81,6 @@ async fn notify(wake: Arc<Wake>) {
         }
         tokio::time::sleep(DEBOUNCE).await;
     }
+    // Behind the last look at `wanted`, a new kick has a sender of its own.
+    std::mem::forget(unsent);
 }

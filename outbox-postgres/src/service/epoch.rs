@@ -12,7 +12,7 @@ use super::in_hand::InHand;
 use super::lease_keeper::LeaseKeeper;
 use super::listener;
 use super::roster::Roster;
-use super::settler::{BATCH, Settler};
+use super::settler::{self, BATCH, Settler};
 use super::upkeep::Upkeep;
 use super::worker::Worker;
 use crate::backoff::Reconnect;
@@ -80,7 +80,7 @@ impl Epoch {
         let settler = Settler {
             outbox: outbox.clone(),
             in_hand: Arc::clone(&in_hand),
-            lane: Lane::new(&options, "settle"),
+            lane: Lane::new(&options, "settle").with_lock_limit(settler::LOCK_LIMIT),
             outcomes: settled,
             give_up: give_up.clone(),
         };

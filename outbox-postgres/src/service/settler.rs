@@ -24,6 +24,9 @@ pub(crate) const BATCH: usize = 500;
 /// A batch takes milliseconds, and the locks that it meets are bounded by the server; one that takes this long waits on a
 /// connection that is dead without saying so.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(3);
+/// Longest wait for a row that somebody else has locked. Short, because it is waited for at each halving of the batch, until the
+/// locked one stands alone and the others are written.
+pub(crate) const LOCK_LIMIT: Duration = Duration::from_millis(50);
 /// When an outcome whose row somebody else has locked, or that the database does not take, is tried again.
 const LOCKED_DELAY: Duration = Duration::from_secs(1);
 

@@ -115,6 +115,17 @@ impl Upkeep {
         Ok(())
     }
 
+    /// A worker's row that somebody deleted takes its lease with it; what it held is nobody's.
+    async fn take_back(&mut self, rowless: &[Uuid]) -> Result<(), LaneError> {
+        let (statements, limit) = (self.outbox.statements(), self.outbox.config().crash_limit);
+        let take_back =
+            async |connection: &mut _| step::rescue::take_back(connection, statements, rowless, limit).await;
+        let jobs = self.lane.run(STATEMENT_LIMIT, take_back).await?;
+        tracing::warn!(workers = ?rowless, jobs = jobs.len(), "took over the jobs of workers whose row was deleted");
+        self.rescued(&jobs);
+        Ok(())
+    }
+
     fn rescued(&self, jobs: &[Rescued]) {
         for job in jobs.iter().filter(|job| job.ended) {
             tracing::error!(job = %job.job_id, handler = job.job_type, "failed: its worker died too often while it ran, reason crashed");
@@ -156,11 +167,12 @@ impl Upkeep {
         }
     }
 
-    /// Gives back what stands as held by this worker and of which it knows nothing.
+    /// Gives back what stands as held by this worker and of which it knows nothing, and what nobody holds any more.
     async fn recover(&mut self) -> Result<(), LaneError> {
-        let (statements, worker) = (self.outbox.statements(), self.worker);
-        let mut after = None;
+        let worker = self.worker;
+        let (mut after, mut rowless) = (None, Vec::new());
         loop {
+            let statements = self.outbox.statements();
             let look = async |connection: &mut _| step::recover::recover(connection, statements, worker, after).await;
             let held = self.lane.run(STATEMENT_LIMIT, look).await?;
             for (job_id, claim_id) in self.in_hand.strangers(held.jobs) {
@@ -168,11 +180,13 @@ impl Upkeep {
                 let back = Settlement { job_id, claim_id, next: Next::Return, error: None, ran: Duration::ZERO };
                 let _ = self.outcomes.send(back).await;
             }
+            rowless.extend(held.rowless);
             after = held.last;
             if after.is_none() {
-                return Ok(());
+                break;
             }
         }
+        if rowless.is_empty() { Ok(()) } else { self.take_back(&rowless).await }
     }
 
     /// Nothing waits for it: without a partition of its own a row goes into the default one.

@@ -15,6 +15,8 @@ pub(crate) struct Held {
     /// Where to go on; `None` at the end.
     pub(crate) last: Option<Uuid>,
     pub(crate) jobs: Vec<(JobId, Uuid)>,
+    /// Workers that hold something and have no row.
+    pub(crate) rowless: Vec<Uuid>,
 }
 
 pub(crate) async fn recover(
@@ -26,5 +28,6 @@ pub(crate) async fn recover(
     let row = sqlx::query(statements.recover.text()).bind(worker).bind(after).bind(CHUNK).fetch_one(connection).await?;
     let ids: Vec<Uuid> = row.try_get("ids")?;
     let claims: Vec<Uuid> = row.try_get("claims")?;
-    Ok(Held { last: row.try_get("last")?, jobs: ids.into_iter().map(JobId::from).zip(claims).collect() })
+    let jobs = ids.into_iter().map(JobId::from).zip(claims).collect();
+    Ok(Held { last: row.try_get("last")?, jobs, rowless: row.try_get("rowless")? })
 }

@@ -62,7 +62,8 @@ pub(crate) async fn bury(
     Ok(jobs)
 }
 
-async fn take_back(
+/// Returns or fails what these workers hold, which are known to be dead.
+pub(crate) async fn take_back(
     connection: &mut PgConnection,
     statements: &Statements,
     workers: &[Uuid],

@@ -25,7 +25,7 @@ failed as (
      crashes, priority, status, job_type, ordering_key, ordering_no, reason, last_error, payload, metadata)
   select id, event_id, locked_by, available_at, created_at, locked_at, now(), payload_version, attempts, max_attempts,
          crashes + 1, priority, 'failed', job_type, ordering_key, ordering_no, 'crashed',
-         coalesce(last_error, 'its worker died while it ran'), payload, metadata
+         'its worker died while it ran', payload, metadata
   from gone
 ),
 back as (
@@ -37,6 +37,6 @@ back as (
 ),
 history as (
   insert into :schema.attempt (job_id, claim_id, worker_id, started_at, attempt, outcome, error)
-  select id, claim_id, locked_by, locked_at, attempts, 'crashed', 'its worker died while it ran' from held
+  select id, claim_id, locked_by, coalesce(locked_at, now()), attempts, 'crashed', 'its worker died while it ran' from held
 )
 select id, job_type, true as ended from gone union all select id, job_type, false from back
