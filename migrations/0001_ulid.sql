@@ -19,6 +19,21 @@ language sql immutable strict parallel safe set search_path from current as $$
        generate_series(0, 25) i
 $$;
 
+-- The stored id of a ULID as logs and programs show it: `select * from job where id = from_ulid('01M8..')`.
+create function from_ulid(ulid text) returns uuid
+language plpgsql immutable strict parallel safe set search_path from current as $$
+declare
+  bits text;
+begin
+  if upper(ulid) !~ '^[0-7][0-9A-HJKMNP-TV-Z]{25}$' then
+    raise exception '% is no ULID: expected 26 characters of 0-9 and A-Z without I, L, O and U', ulid
+      using errcode = 'invalid_text_representation';
+  end if;
+  select string_agg((position(c in '0123456789ABCDEFGHJKMNPQRSTVWXYZ') - 1)::bit(5)::text, '' order by n) into bits
+  from regexp_split_to_table(upper(ulid), '') with ordinality as r (c, n);
+  return (lpad(to_hex(substr(bits, 3, 64)::bit(64)::bigint), 16, '0') || lpad(to_hex(substr(bits, 67, 64)::bit(64)::bigint), 16, '0'))::uuid;
+end $$;
+
 -- The smallest ULID of an instant: the bound of a partition of `event`.
 create function ulid_floor(at timestamptz) returns uuid
 language sql immutable strict parallel safe set search_path from current as $$

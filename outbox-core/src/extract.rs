@@ -36,7 +36,7 @@ use crate::state::{MissingState, Requirement, Requirements};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a subscriber",
     label = "not something that a delivery holds",
-    note = "parameters behind the first are `Tx<'_>`, `State<T>`, `IdempotencyKey`, `Attempt`, `Envelope`, `Cancellation`, or a type of yours that implements `FromDelivery`; for a value of the application write `State<{Self}>`"
+    note = "parameters behind the first are `Tx<'_>`, `State<T>`, `IdempotencyKey`, `Attempt`, `Envelope`, `Cancellation`, or a type of yours that implements `FromDelivery`; for the open transaction take `Tx<'_>`, for a value of the application `State<{Self}>`"
 )]
 pub trait FromDelivery<'a>: Sized + Send {
     /// What this parameter contributes to running twice safely.
@@ -58,7 +58,7 @@ pub trait FromDelivery<'a>: Sized + Send {
 #[diagnostic::on_unimplemented(
     message = "the first parameter of a subscriber is its event, and `{Self}` is not an event",
     label = "must be a type marked `#[event(..)]` or `#[job(..)]`, or `Envelope`",
-    note = "write `#[event(\"order.placed\")]` above `{Self}`, or take `Envelope` to receive the event undecoded"
+    note = "put the event first; if `{Self}` is to be one, write `#[event(\"order.placed\")]` above it; to receive events undecoded, take `Envelope`"
 )]
 pub trait Input<'a>: Sized + Send {
     /// Name, version and kind of the payload; `None` for an envelope, which fits any.

@@ -146,6 +146,20 @@ impl Next {
     }
 }
 
+/// As a log line says it: `the job is ...`.
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Succeeded(None) => f.write_str("succeeded"),
+            Self::Succeeded(Some(reason)) => write!(f, "succeeded, reason {}", reason.as_str()),
+            Self::Failed(reason) => write!(f, "failed, reason {}", reason.as_str()),
+            Self::Retry(delay) => write!(f, "tried again in {delay:.1?}"),
+            Self::Snooze(delay) => write!(f, "put off for {delay:.1?}"),
+            Self::Return => f.write_str("given back"),
+        }
+    }
+}
+
 /// What becomes of a job whose handler came to `outcome`. `jitter` is a random number from 0 up to 1.
 #[must_use]
 pub fn settle(counts: Counts, outcome: &Outcome, backoff: Backoff, jitter: f64) -> Next {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use outbox_core::Backoff;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::told;
+
 /// The delays of one service.
 #[derive(Debug, Default)]
 pub(crate) struct Reconnect {
@@ -28,7 +30,8 @@ impl Reconnect {
     ) -> impl Future<Output = ()> + Send + use<'s> {
         self.failures = self.failures.saturating_add(1);
         let delay = POLICY.delay(self.failures, rand::random());
-        tracing::warn!(service, failures = self.failures, ?delay, error, "the database did not answer, trying again");
+        let (error, again_in) = (told(error), format!("{delay:.1?}"));
+        tracing::warn!(service, failures = self.failures, again_in, error, "the database did not answer, trying again");
         async move {
             tokio::select! {
                 () = stop.cancelled() => {}

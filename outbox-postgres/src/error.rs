@@ -14,7 +14,7 @@ use crate::sqlstate;
 /// Every variant but [`Database`](Self::Database) and [`NotMigrated`](Self::NotMigrated) leaves the transaction usable, and nothing
 /// is written. (A `publish_all` of more than a thousand events that meets [`Unlinked`](Self::Unlinked) or
 /// [`StaleSnapshot`](Self::StaleSnapshot) has written those of the statements before: roll back.)
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
     /// The connection has no open transaction, so that the event would not commit with the rows it speaks of.
@@ -149,7 +149,7 @@ pub(crate) fn is_not_migrated(error: &sqlx::Error) -> bool {
 }
 
 /// Why an outbox was not built.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The wiring is wrong; every fault is named.
@@ -221,7 +221,7 @@ pub enum SettingFault {
 }
 
 /// Why the tables were not brought up to date. Nothing is left half done.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrateError {
     /// The schema's name is no identifier.
@@ -265,7 +265,7 @@ pub enum MigrateError {
 }
 
 /// Why workers do not run.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// `run` was called twice on one outbox.
@@ -282,7 +282,7 @@ pub enum RunError {
 }
 
 /// Why an operator's command was not carried out.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
     /// No failed job has this id.
@@ -299,4 +299,24 @@ pub enum OperationError {
     /// The database refused a statement or was not there.
     #[error("the command was not carried out")]
     Database(#[from] sqlx::Error),
+}
+
+/// `Debug` as a person reads it: the message and its causes. What `main` returns and what `unwrap` meets is printed so.
+macro_rules! debug_is_for_people {
+    ($($error:ty),* $(,)?) => {
+        $(impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&$crate::error::told(self))
+            }
+        })*
+    };
+}
+pub(crate) use debug_is_for_people;
+
+debug_is_for_people!(PublishError, BuildError, MigrateError, RunError, OperationError);
+
+/// An error and its causes in one text, each said once.
+pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    let links = std::iter::successors(Some(error), |link| link.source());
+    outbox_core::error_chain::join(links.map(ToString::to_string))
 }

@@ -25,6 +25,7 @@ pub(crate) async fn open(outbox: &Outbox) -> Result<(), BuildError> {
         tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
     }
     report_undeclared(outbox, &mut lane).await?;
+    report_small_pool(outbox);
     lane.close().await;
     Ok(())
 }
@@ -81,4 +82,18 @@ async fn report_undeclared(outbox: &Outbox, lane: &mut Lane) -> Result<(), Build
         );
     }
     Ok(())
+}
+
+/// Handlers that take the transaction wait for each other's connections when there are fewer than slots.
+fn report_small_pool(outbox: &Outbox) {
+    let connections = outbox.pool().options().get_max_connections();
+    let wanted = Roster::of(outbox).most_transactions(outbox);
+    if connections < wanted {
+        tracing::warn!(
+            connections,
+            wanted,
+            "the application's pool is smaller than the number of handlers that can take a transaction at once: they wait for each \
+             other; give the pool more connections, or lower `.concurrency(..)`"
+        );
+    }
 }

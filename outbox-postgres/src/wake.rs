@@ -11,6 +11,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Executor};
 use tokio::sync::{Mutex, Notify};
 
+use crate::error::told;
 use crate::lane::Lane;
 
 /// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
@@ -74,10 +75,7 @@ async fn notify(wake: Arc<Wake>) {
         let text = AssertSqlSafe(format!("notify {}", wake.channel));
         let sent = lane.run(NOTIFY_LIMIT, async |connection| connection.execute(text).await.map(drop)).await;
         if let Err(error) = sent {
-            tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "no NOTIFY: other processes find the work by polling"
-            );
+            tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
         }
         tokio::time::sleep(DEBOUNCE).await;
     }

@@ -15,10 +15,16 @@ use crate::server::Server;
 static SERVER: OnceLock<Server> = OnceLock::new();
 
 /// A migrated schema that no other test sees, on the test binary's server. Dropped with the handle.
+///
+/// The server is the one that `OUTBOX_TEST_DATABASE_URL`, `OUTBOX_DATABASE_URL` or `DATABASE_URL` names, else a throwaway. Only the
+/// outbox's own tables are apart in a schema: **a handler that writes to `app.account` writes to that table of the server's
+/// database.** Tests of such handlers take [`Sandbox::database`], a whole database of their own.
 #[derive(Debug)]
 pub struct Sandbox {
     pool: PgPool,
     schema: String,
+    /// The server, when the database is ours and goes with the handle.
+    server: Option<PgConnectOptions>,
 }
 
 impl Sandbox {
@@ -32,6 +38,23 @@ impl Sandbox {
         sandbox
     }
 
+    /// A database of its own for the test, with the outbox's tables in its schema `system`, dropped with the handle. Needs the
+    /// right to create databases.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and when the database cannot be made.
+    pub async fn database() -> Self {
+        let server: PgConnectOptions = Self::url().await.parse().expect("the server's URL is one");
+        let name = format!("t{}", Uuid::new_v4().simple());
+        let mut connection = PgConnection::connect_with(&server).await.expect("the server answers");
+        connection.execute(AssertSqlSafe(format!("create database {name}"))).await.expect("a database is made");
+        let pool = PgPoolOptions::new().max_connections(12).connect_with(server.clone().database(&name)).await;
+        let sandbox =
+            Self { pool: pool.expect("the database answers"), schema: "system".to_owned(), server: Some(server) };
+        outbox_postgres::migrate(&sandbox.pool).await.expect("the database is migrated");
+        sandbox
+    }
+
     /// As [`new`](Self::new), without tables.
     ///
     /// # Panics
@@ -40,7 +63,7 @@ impl Sandbox {
         let options: PgConnectOptions = Self::url().await.parse().expect("the server's URL is one");
         let schema = format!("t{}", Uuid::new_v4().simple());
         let pool = PgPoolOptions::new().max_connections(12).connect_with(options).await.expect("the server answers");
-        Self { pool, schema }
+        Self { pool, schema, server: None }
     }
 
     /// The URL of the test binary's server, which is started when none is named by the environment.
@@ -116,20 +139,25 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        let (options, schema) = (self.pool.connect_options(), std::mem::take(&mut self.schema));
-        // A thread of its own, because a drop cannot await, and the test's runtime may be going down.
-        // A schema that stays is no reason to fail a test: the server is thrown away, or its owner sees it.
-        let _ = std::thread::spawn(move || drop_schema(&options, &schema)).join();
+        let own = self.pool.connect_options();
+        let (options, drop) = match (self.server.take(), own.get_database()) {
+            // `force` ends what a test left connected.
+            (Some(server), Some(database)) => (server, format!("drop database if exists {database} with (force)")),
+            _ => (own.as_ref().clone(), format!("drop schema if exists \"{}\" cascade", self.schema)),
+        };
+        // A thread of its own, because a drop cannot await, and the test's runtime may be going down. What stays is no reason to
+        // fail a test: the server is thrown away, or its owner sees it.
+        let _ = std::thread::spawn(move || execute(&options, drop)).join();
     }
 }
 
-fn drop_schema(options: &PgConnectOptions, schema: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+fn execute(options: &PgConnectOptions, text: String) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut connection = PgConnection::connect_with(options).await?;
         // What a test left open must not keep the next one waiting.
         connection.execute("set lock_timeout = '2s'; set client_min_messages = warning").await?;
-        connection.execute(AssertSqlSafe(format!("drop schema if exists \"{schema}\" cascade"))).await?;
+        connection.execute(AssertSqlSafe(text)).await?;
         connection.close().await?;
         Ok(())
     })

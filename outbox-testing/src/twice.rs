@@ -65,10 +65,11 @@ async fn assert_succeeded(outbox: &Outbox, event: Uuid, handler: &str, times: i6
         .await
         .expect("jobs can be read");
     let (done, error): (i64, Option<String>) = (row.get(0), row.get(1));
-    assert_eq!(
-        done, times,
-        "`{handler}` has no finished job for this event: is it a subscriber of it, and did it succeed? {error:?}"
-    );
+    if done != times {
+        let event_handlers = outbox.registry().subscribers().iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
+        let error = error.map_or_else(String::new, |error| format!("; its last error: {error}"));
+        panic!("`{handler}` has not succeeded for this event{error}. Linked are: {event_handlers}");
+    }
 }
 
 /// A new job of the same event: to the handler it is what a redelivery is.

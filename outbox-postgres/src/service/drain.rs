@@ -26,7 +26,7 @@ pub struct Drained {
 }
 
 /// Why a drain ended early.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DrainError {
     /// It could not start.
@@ -36,6 +36,8 @@ pub enum DrainError {
     #[error("the database refused a statement of the drain")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
+
+crate::error::debug_is_for_people!(DrainError);
 
 impl From<LaneError> for DrainError {
     fn from(error: LaneError) -> Self {

@@ -7,6 +7,7 @@ use outbox_core::lease::Lease;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::error::told;
 use crate::lane::Lane;
 use crate::outbox::Outbox;
 use crate::step;
@@ -103,7 +104,7 @@ impl Renewals {
                 Some(ours)
             }
             Ok(Err(error)) => {
-                tracing::warn!(worker = %self.worker, error = &error as &dyn std::error::Error, "the lease was not renewed, trying again");
+                tracing::warn!(worker = %self.worker, error = told(&error), "the lease was not renewed, trying again");
                 None
             }
             Err(_) => None,

@@ -81,6 +81,13 @@ impl Roster {
         Wanted { marked, mark_names, ..Wanted::default() }
     }
 
+    /// Most transactions of handlers at once.
+    pub(crate) fn most_transactions(&self, outbox: &Outbox) -> u32 {
+        let slots = self.slots(outbox);
+        let transactional = (0..self.len()).filter(|number| self.handlers[*number].guard == Guard::Transaction);
+        transactional.map(|number| slots.most_for(number)).sum::<u32>().min(slots.free())
+    }
+
     /// The process's slots: in all, by module, by handler.
     pub(crate) fn slots(&self, outbox: &Outbox) -> Slots {
         let config = outbox.config();

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::in_hand::InHand;
 use crate::backoff::Reconnect;
+use crate::error::told;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
@@ -137,7 +138,7 @@ async fn sleep_until(due: Option<Instant>) {
 /// Another wording of an outcome that the database does not take, though it was sanitised: the job must end or be retried all
 /// the same. `None` when every wording was refused, so that it is neither the text nor the outcome.
 fn reworded(settlement: &Settlement, refused: &LaneError) -> Option<Settlement> {
-    tracing::error!(job = %settlement.job_id, error = refused as &dyn std::error::Error, "this outcome could not be written as it was");
+    tracing::error!(job = %settlement.job_id, error = told(refused), "this outcome could not be written as it was");
     let quarantined = Next::Failed(Reason::Quarantined);
     if settlement.next == quarantined && settlement.error.is_none() {
         return None;

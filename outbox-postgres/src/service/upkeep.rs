@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::in_hand::InHand;
 use crate::backoff::Reconnect;
+use crate::error::told;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::step;
@@ -194,10 +195,7 @@ impl Upkeep {
         let schema = self.outbox.schema();
         let partition = async |connection: &mut _| step::partition::partition(connection, schema).await;
         if let Err(error) = self.lane.run(STATEMENT_LIMIT, partition).await {
-            tracing::info!(
-                error = &error as &dyn std::error::Error,
-                "no partitions were made ahead, trying again in an hour"
-            );
+            tracing::info!(error = told(&error), "no partitions were made ahead, trying again in an hour");
         }
     }
 }

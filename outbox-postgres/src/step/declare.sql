@@ -3,7 +3,7 @@
 -- $7, $8 text[]: pairs (handler, alias), oldest alias of a handler first
 -- A name that is an alias of another handler is that handler's: an old binary in a rolling deploy does not bring it back.
 -- A renamed handler takes over its earlier entry, so that it is neither activated nor backfilled a second time.
--- Answer: handlers that are new, and so activated.
+-- Answer: handlers of events that are new, and so activated.
 with
 own as materialized (
   select o.*, coalesce((select array_agg(a.alias order by a.n) from unnest($7::text[], $8::text[]) with ordinality as a (handler, alias, n)
@@ -34,6 +34,6 @@ written as (
         max_attempts = excluded.max_attempts, priority = excluded.priority
     where (s.source, s.kind, s.aliases, s.any_version, s.max_attempts, s.priority)
       is distinct from (excluded.source, excluded.kind, excluded.aliases, excluded.any_version, excluded.max_attempts, excluded.priority)
-  returning s.handler, s.xmax = 0 as inserted
+  returning s.handler, s.kind, s.xmax = 0 as inserted
 )
-select w.handler from written w where w.inserted and w.handler not in (select handler from renamed) order by 1
+select w.handler from written w where w.inserted and w.kind = 'event' and w.handler not in (select handler from renamed) order by 1

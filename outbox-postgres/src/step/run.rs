@@ -18,6 +18,7 @@ use super::claim::Claimed;
 use super::settle::Settlement;
 use super::settle_tx::{self, TxSettled};
 use crate::cancellation::Cancellation;
+use crate::error::told;
 use crate::outbox::Outbox;
 use crate::scope::Scope;
 use crate::sqlstate::{self, Class};
@@ -188,10 +189,13 @@ impl Execution {
         }
         let next = self.next(outcome);
         let counts = self.job.counts;
-        tracing::warn!(
-            job = %self.job.job_id, handler = self.handler.name, attempt = counts.attempts, max_attempts = counts.max_attempts,
-            ?next, %error, "an execution failed"
-        );
+        let (job, event, handler) = (self.job.job_id, self.job.envelope.id, self.handler.name);
+        let (attempt, max_attempts) = (counts.attempts, counts.max_attempts);
+        if matches!(next, Next::Failed(_)) {
+            tracing::error!(%job, %event, handler, attempt, max_attempts, error, "an execution failed; the job is {next}");
+        } else {
+            tracing::warn!(%job, %event, handler, attempt, max_attempts, error, "an execution failed; the job is {next}");
+        }
         self.unsettled(next, Some(error.clone()), started)
     }
 
@@ -206,7 +210,7 @@ impl Execution {
     /// The handler never ran, so nothing is charged.
     fn no_connection(&self, error: &sqlx::Error, started: Instant) -> Ran {
         tracing::warn!(
-            job = %self.job.job_id, handler = self.handler.name, error = error as &dyn std::error::Error,
+            job = %self.job.job_id, handler = self.handler.name, error = told(error),
             "no transaction for the handler from the application's pool; the job is given back, uncharged"
         );
         self.unsettled(Next::Snooze(NO_CONNECTION_DELAY), None, started)
