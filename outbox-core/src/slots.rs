@@ -55,6 +55,13 @@ impl Slots {
         own.min(self.modules[module]).min(self.free)
     }
 
+    /// The module of a handler, by number, and that module's free slots.
+    #[must_use]
+    pub fn module_of(&self, handler: usize) -> (usize, u32) {
+        let (module, _) = self.handlers[handler];
+        (module, self.modules[module])
+    }
+
     /// Whether a job that crashed before may start now.
     #[must_use]
     pub fn free_for_crashed(&self) -> bool {

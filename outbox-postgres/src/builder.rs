@@ -18,6 +18,9 @@ use crate::step::Statements;
 use crate::wake::Wake;
 use crate::{opening, scope};
 
+/// How often an idle worker may look: not without a pause, and at least once a day.
+const POLL_BOUNDS: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(24);
+
 /// Describes an [`Outbox`]. Every setting has a default that works.
 #[derive(Debug)]
 #[must_use = "nothing is built until `build()`"]
@@ -93,7 +96,7 @@ impl OutboxBuilder {
         self
     }
 
-    /// How often an idle worker looks for due jobs, a fifth more at most. Default: 1 s.
+    /// How often an idle worker looks for due jobs, a fifth more at most: 1 ms to a day. Default: 1 s.
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.config.poll_interval = interval;
         self
@@ -177,6 +180,9 @@ impl OutboxBuilder {
                 Some(lease) => self.config.lease = lease,
                 None => faults.push(SettingFault::Lease(length)),
             }
+        }
+        if !POLL_BOUNDS.contains(&self.config.poll_interval) {
+            faults.push(SettingFault::PollInterval(self.config.poll_interval));
         }
         let numbers = [
             ("concurrency", self.config.concurrency),

@@ -203,6 +203,9 @@ pub enum SettingFault {
     /// The lease is too short to be renewed in time, or uselessly long.
     #[error("`.lease({0:?})`: a lease has 2 s to 10 min")]
     Lease(Duration),
+    /// The interval of polling would keep the database busy, or never come round.
+    #[error("`.poll_interval({0:?})`: an idle worker polls every 1 ms to 24 h")]
+    PollInterval(Duration),
     /// A number that has to be at least one.
     #[error("`.{0}(0)`: at least 1 is needed")]
     Zero(&'static str),

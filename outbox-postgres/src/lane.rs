@@ -104,7 +104,8 @@ async fn connect(options: &PgConnectOptions, lock_limit: Duration) -> Result<PgC
         // Rescue and backfill rely on a fresh snapshot for each of their statements, whatever the application has as default.
         let settings = format!(
             "set jit = off; set lock_timeout = {}; set statement_timeout = '10s'; \
-             set idle_in_transaction_session_timeout = {}; set default_transaction_isolation = 'read committed'",
+             set idle_in_transaction_session_timeout = {}; \
+             set idle_session_timeout = 0; set default_transaction_isolation = 'read committed'",
             lock_limit.as_millis(),
             IDLE_LIMIT.as_millis()
         );

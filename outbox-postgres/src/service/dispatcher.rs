@@ -37,6 +37,10 @@ pub(crate) struct Dispatcher {
     waiting: u32,
     /// Handlers whose last claim was cut by its limit, so that more is likely there.
     backlog: Vec<bool>,
+    /// Handlers of which the last claim brought jobs that may wait in memory.
+    ahead: Vec<bool>,
+    /// Who comes first in the next claim, and in the next start: two, or they would go in step.
+    claim_turn: usize,
     turn: usize,
     batch: u32,
     prefetch: u32,
@@ -53,6 +57,8 @@ impl Dispatcher {
             paces: vec![Pace::default(); handlers],
             waiting: 0,
             backlog: vec![true; handlers],
+            ahead: vec![false; handlers],
+            claim_turn: 0,
             turn: 0,
             batch,
             prefetch,
@@ -63,7 +69,7 @@ impl Dispatcher {
     /// that has a free slot, or whose jobs in memory have run low. Takes turns in who comes first.
     pub(crate) fn wanted(&mut self, due: bool) -> Option<Wanted> {
         let room = self.prefetch.saturating_sub(self.waiting);
-        let most = (self.slots.free() + room).min(self.batch);
+        let most = self.slots.free().saturating_add(room).min(self.batch);
         if most == 0 || !(due || (0..self.queues.len()).any(|handler| self.runs_dry(handler, room))) {
             return None;
         }
@@ -75,7 +81,7 @@ impl Dispatcher {
         };
         let ranges = self.roster.ranges();
         for place in 0..ranges.len() {
-            let range = ranges[(place + self.turn) % ranges.len()];
+            let range = ranges[(place + self.claim_turn) % ranges.len()];
             let limit = self.limit(range.handler, most, room);
             if limit > 0 {
                 wanted.job_types.push(range.job_type);
@@ -83,16 +89,20 @@ impl Dispatcher {
                 wanted.handlers.push(i32::try_from(range.handler).unwrap_or(i32::MAX));
                 wanted.limits.push(signed(limit));
                 wanted.free.push(signed(self.free_for(range.handler)));
+                let (module, module_free) = self.slots.module_of(range.handler);
+                wanted.modules.push(i32::try_from(module).unwrap_or(i32::MAX));
+                wanted.module_free.push(signed(module_free));
             }
         }
-        self.turn = self.turn.wrapping_add(1) % ranges.len().max(1);
+        self.claim_turn = (self.claim_turn + 1) % ranges.len().max(1);
         (!wanted.job_types.is_empty()).then_some(wanted)
     }
 
     /// Whether a handler with a backlog has a free slot, or is about to.
     fn runs_dry(&self, handler: usize, room: u32) -> bool {
         let low = queued(&self.queues[handler]) <= self.ahead(handler).min(self.prefetch) / 2;
-        self.backlog[handler] && (self.free_for(handler) > 0 || (low && self.room_for(handler, room) > 0))
+        self.backlog[handler]
+            && (self.free_for(handler) > 0 || (self.ahead[handler] && low && self.room_for(handler, room) > 0))
     }
 
     /// Slots of a handler that none of its jobs in memory waits for.
@@ -114,23 +124,26 @@ impl Dispatcher {
     /// with one also its share of what may wait in memory.
     fn limit(&self, handler: usize, most: u32, room: u32) -> u32 {
         let free = self.free_for(handler);
-        if !self.backlog[handler] {
+        // With no slot free, only jobs that may wait are looked for: where the last look found none, they lie far behind.
+        if !self.backlog[handler] || !self.ahead[handler] && free == 0 {
             return free.min(most);
         }
         let busy = u32::try_from(self.backlog.iter().filter(|more| **more).count()).unwrap_or(u32::MAX);
         let share = most.div_ceil(busy.max(1)).max(free);
-        (free + self.room_for(handler, room)).min(share).min(most)
+        free.saturating_add(self.room_for(handler, room)).min(share).min(most)
     }
 
     /// Takes in what a claim brought, and notes where it was cut short. A claim that filled every free slot was too: jobs that
     /// may only go into a free slot can lie behind it.
     pub(crate) fn accept(&mut self, wanted: &Wanted, jobs: Vec<Claimed>) {
         let mut got = vec![0_i32; self.roster.len()];
+        let mut patient = vec![0_i32; self.roster.len()];
         let cut = signed(u32::try_from(jobs.len()).unwrap_or(u32::MAX)) >= wanted.most;
         for job in jobs {
             // Only our own names were claimed, so every job has a handler here.
             if let Some(handler) = self.roster.number_of(&job.job_type) {
                 got[handler] += 1;
+                patient[handler] += i32::from(job.risk() == Risk::None);
                 match job.risk() {
                     Risk::None => self.queues[handler].push_back(job),
                     // Claimed into a free slot: it must not wait behind others, whose crash it would be charged for.
@@ -146,15 +159,27 @@ impl Dispatcher {
             } else {
                 wanted.limits[place]
             };
-            self.backlog[handler] = got[handler] > 0 && (got[handler] >= limit || cut);
+            let more = got[handler] > 0 && (got[handler] >= limit || cut);
+            self.ahead[handler] = more && patient[handler] > 0;
+            // Without a free slot the claim passes over what may not wait, so it says nothing of that.
+            if wanted.free[place] > 0 {
+                self.backlog[handler] = more;
+            }
         }
     }
 
     /// The next job that has a slot.
     pub(crate) fn start(&mut self) -> Option<Started> {
+        // What must not wait first, or another handler's jobs take the slots that it was claimed for.
+        self.start_one(true).or_else(|| self.start_one(false))
+    }
+
+    fn start_one(&mut self, urgent: bool) -> Option<Started> {
         for place in 0..self.queues.len() {
             let handler = (place + self.turn) % self.queues.len();
-            if self.slots.free_for(handler) == 0 {
+            if self.slots.free_for(handler) == 0
+                || urgent && self.queues[handler].front().is_none_or(|job| job.risk() == Risk::None)
+            {
                 continue;
             }
             // A job that has to wait for another that crashed does not hold up those behind it.

@@ -32,6 +32,9 @@ pub enum DrainError {
     /// It could not start.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The lease was lost, so others run what is left.
+    #[error("the lease was lost: this process was frozen, or could not renew it in time")]
+    LeaseLost,
     /// The database did not answer, or refused a statement.
     #[error("the database refused a statement of the drain")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -60,12 +63,17 @@ pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
     let mut drained = Drained::default();
     loop {
         let claim_id = identity::random();
-        let jobs = lane
+        let mut jobs = lane
             .run(STATEMENT_LIMIT, async |c| step::claim::claim(c, statements, worker, claim_id, &wanted).await)
             .await?;
+        if keeper.lost.is_cancelled() {
+            return Err(DrainError::LeaseLost);
+        }
         if jobs.is_empty() {
             break;
         }
+        // What must not wait goes first.
+        jobs.sort_by_key(|job| job.risk() == outbox_core::transition::Risk::None);
         for job in jobs {
             execute(outbox, &roster, &keeper, job, &mut lane).await?;
             drained.executions += 1;
@@ -102,8 +110,10 @@ fn everything(roster: &Roster) -> Wanted {
         versions,
         handlers: ranges.iter().map(|range| i32::try_from(range.handler).unwrap_or(i32::MAX)).collect(),
         limits: vec![BATCH; ranges.len()],
-        free: vec![BATCH; ranges.len()],
-        free_in_all: BATCH,
+        free: vec![1; ranges.len()],
+        modules: vec![0; ranges.len()],
+        module_free: vec![1; ranges.len()],
+        free_in_all: 1,
         crashed_too: true,
         most: BATCH,
         ..roster.blank()

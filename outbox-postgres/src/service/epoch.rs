@@ -35,6 +35,14 @@ pub(crate) async fn run(outbox: &Outbox, stop: &CancellationToken) -> Result<(),
     tokio::select! {
         () = stop.cancelled() => epoch.shut_down(outbox, &keeper).await,
         () = keeper.lost.cancelled() => epoch.abandon().await,
+        () = epoch.broken.cancelled() => {
+            tracing::error!(%worker, "a service of this worker panicked; it begins again under a new id");
+            epoch.abandon().await;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            }
+        }
     }
     drop(keeper);
     if stop.is_cancelled() {
@@ -52,6 +60,8 @@ struct Epoch {
     kill: CancellationToken,
     /// Ends settling.
     give_up: CancellationToken,
+    /// Fires when a service panicked.
+    broken: CancellationToken,
     /// The worker, then what is beside it, then the settler, which ends when the others have.
     services: Vec<JoinHandle<()>>,
 }
@@ -94,12 +104,13 @@ impl Epoch {
         };
         let worker =
             Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };
-        let mut services = vec![tokio::spawn(worker.run()), tokio::spawn(upkeep.run())];
+        let broken = CancellationToken::new();
+        let mut services = vec![watched(&broken, worker.run()), watched(&broken, upkeep.run())];
         if !outbox.config().poll_only {
-            services.push(tokio::spawn(listener::run(outbox.clone(), stop.clone())));
+            services.push(watched(&broken, listener::run(outbox.clone(), stop.clone())));
         }
-        services.push(tokio::spawn(settler.run()));
-        Self { stop, kill, give_up, services }
+        services.push(watched(&broken, settler.run()));
+        Self { stop, kill, give_up, broken, services }
     }
 
     /// Orderly: no more claims, executions have the budget to end, what is left goes back at once. Ends in any case, shortly
@@ -128,7 +139,10 @@ impl Epoch {
         self.stop.cancel();
         self.kill.cancel();
         self.give_up.cancel();
-        self.ended().await;
+        // A handler that blocks its thread is not waited for: it would hold up the next epoch, and a shutdown.
+        if tokio::time::timeout(LAST_WRITE, self.ended()).await.is_err() {
+            tracing::warn!("a handler blocks its thread and could not be cancelled; going on without it");
+        }
     }
 
     async fn ended(&mut self) {
@@ -137,6 +151,15 @@ impl Epoch {
             let _ = service.await;
         }
     }
+}
+
+/// A service whose panic ends the epoch: nobody else would notice that it is gone.
+fn watched(broken: &CancellationToken, service: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    let panicked = broken.clone().drop_guard();
+    tokio::spawn(async move {
+        service.await;
+        panicked.disarm();
+    })
 }
 
 /// Registers, trying for as long as it takes. Answers when the registration was sent: the lease counts from then.

@@ -11,7 +11,7 @@ pub(crate) struct InHand(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    jobs: HashSet<JobId>,
+    jobs: HashSet<(JobId, Uuid)>,
     /// The claim that is under way: its jobs are nobody's loss yet.
     claiming: Option<Uuid>,
     /// The answer to a claim was lost, so jobs may stand as held that are not in hand.
@@ -28,7 +28,7 @@ impl InHand {
         self.known().claiming = Some(claim_id);
     }
 
-    pub(crate) fn claimed(&self, jobs: impl IntoIterator<Item = JobId>) {
+    pub(crate) fn claimed(&self, jobs: impl IntoIterator<Item = (JobId, Uuid)>) {
         let mut known = self.known();
         known.claiming = None;
         known.jobs.extend(jobs);
@@ -40,10 +40,10 @@ impl InHand {
         known.suspicious = true;
     }
 
-    pub(crate) fn settled<'a>(&self, jobs: impl IntoIterator<Item = &'a JobId>) {
+    pub(crate) fn settled(&self, jobs: impl IntoIterator<Item = (JobId, Uuid)>) {
         let mut known = self.known();
         for job in jobs {
-            known.jobs.remove(job);
+            known.jobs.remove(&job);
         }
     }
 
@@ -55,6 +55,8 @@ impl InHand {
     /// Those of `held` that nobody here knows of.
     pub(crate) fn strangers(&self, held: Vec<(JobId, Uuid)>) -> Vec<(JobId, Uuid)> {
         let known = self.known();
-        held.into_iter().filter(|(job, claim)| !known.jobs.contains(job) && known.claiming != Some(*claim)).collect()
+        held.into_iter()
+            .filter(|(job, claim)| !known.jobs.contains(&(*job, *claim)) && known.claiming != Some(*claim))
+            .collect()
     }
 }

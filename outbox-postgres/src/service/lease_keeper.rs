@@ -68,6 +68,8 @@ struct Renewals {
 
 impl Renewals {
     async fn run(mut self) {
+        // However this ends, by a panic too, nobody acts on without a lease that is renewed.
+        let _lost = self.lost.clone().drop_guard();
         let mut pause = self.lease.renew_every();
         loop {
             let left = self.lease.stop_after().saturating_sub(self.renewed.elapsed());
@@ -85,7 +87,6 @@ impl Renewals {
                 break;
             }
         }
-        self.lost.cancel();
     }
 
     /// Whether the lease is still ours; `None` when there was no answer.

@@ -26,6 +26,7 @@ async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Result<(), sqlx::
     let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
     let mut listener = PgListener::connect_with(&pool).await?;
     let wake = &outbox.inner().wake;
+    sqlx::Executor::execute(&mut listener, "set idle_session_timeout = 0").await?;
     listener.listen(wake.channel()).await?;
     // Whatever was committed before this LISTEN took hold.
     wake.local.notify_one();

@@ -117,7 +117,7 @@ impl Settler {
 
     /// What was not settled was no longer ours: rescued, or cancelled by an operator.
     fn settled(&self, part: &[Settlement], settled: &[JobId], resent: bool) {
-        self.in_hand.settled(part.iter().map(|one| &one.job_id));
+        self.in_hand.settled(part.iter().map(|one| (one.job_id, one.claim_id)));
         if settled.len() == part.len() || resent {
             return;
         }

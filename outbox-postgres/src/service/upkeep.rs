@@ -170,10 +170,10 @@ impl Upkeep {
 
     /// Gives back what stands as held by this worker and of which it knows nothing, and what nobody holds any more.
     async fn recover(&mut self) -> Result<(), LaneError> {
-        let worker = self.worker;
+        let (outbox, worker) = (self.outbox.clone(), self.worker);
+        let statements = outbox.statements();
         let (mut after, mut rowless) = (None, Vec::new());
         loop {
-            let statements = self.outbox.statements();
             let look = async |connection: &mut _| step::recover::recover(connection, statements, worker, after).await;
             let held = self.lane.run(STATEMENT_LIMIT, look).await?;
             for (job_id, claim_id) in self.in_hand.strangers(held.jobs) {
@@ -186,6 +186,8 @@ impl Upkeep {
             if after.is_none() {
                 break;
             }
+            // A long look does not keep rescue waiting.
+            self.rescue().await?;
         }
         if rowless.is_empty() { Ok(()) } else { self.take_back(&rowless).await }
     }

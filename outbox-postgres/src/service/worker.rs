@@ -25,6 +25,10 @@ use crate::{identity, step};
 /// A claim takes milliseconds; one that takes this long waits on a connection that is dead without saying so.
 const CLAIM_LIMIT: Duration = Duration::from_secs(3);
 
+/// A claim that takes longer may have a plan for a table that has grown since.
+const SLOW_CLAIM: Duration = Duration::from_millis(50);
+const DISCARD_EVERY: Duration = Duration::from_secs(1);
+
 /// What a worker needs besides its own state.
 pub(crate) struct Worker {
     pub(crate) outbox: Outbox,
@@ -83,7 +87,8 @@ impl Worker {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(ended) = slots.recv() => due |= dispatcher.finished(&ended),
-                Some(jobs) = claimed.recv() => {
+                jobs = claimed.recv() => {
+                    let jobs = jobs.expect("the claimer ends only behind this loop, or by a panic");
                     if let Some(wanted) = under_way.take() {
                         dispatcher.accept(&wanted, jobs);
                     }
@@ -118,6 +123,8 @@ impl Worker {
             lane: Lane::new(&self.outbox.pool().connect_options(), "claim"),
             stop: self.stop.clone(),
             seen_batch: 0,
+            most: i32::MAX,
+            plans_discarded: Instant::now(),
         };
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
@@ -134,19 +141,19 @@ impl Worker {
         };
         let (outbox, in_hand, outcomes) = (self.outbox.clone(), Arc::clone(&self.in_hand), self.outcomes.clone());
         executions.spawn(async move {
-            let job_id = execution.job.job_id;
+            let (job_id, claim_id) = (execution.job.job_id, execution.job.claim_id);
             let ran = execution.run().await;
             // The slot is held until the outcome is handed over: a database that does not keep up slows the claims down.
             match ran {
                 Ran::Unsettled(settlement) => drop(outcomes.send(settlement).await),
                 Ran::Committed { published } => {
-                    in_hand.settled([&job_id]);
+                    in_hand.settled([(job_id, claim_id)]);
                     if published {
                         outbox.kick();
                     }
                 }
                 Ran::LeaseLost => {
-                    in_hand.settled([&job_id]);
+                    in_hand.settled([(job_id, claim_id)]);
                     tracing::warn!(job = %job_id, "lease lost: the effect was rolled back, because the job is no longer held under its claim");
                 }
             }
@@ -182,6 +189,9 @@ struct Claimer {
     stop: CancellationToken,
     /// Jobs of the last claim: a plan that was cached when there were few is no good when there are many.
     seen_batch: usize,
+    /// Most jobs of a claim, halved while answers do not arrive in time: large payloads over a slow link.
+    most: i32,
+    plans_discarded: Instant,
 }
 
 impl Claimer {
@@ -198,28 +208,37 @@ impl Claimer {
 
     /// An error is waited out here and answered as nothing found: the loop asks again.
     async fn claim(&mut self, wanted: &Wanted, reconnect: &mut Reconnect) -> Vec<Claimed> {
-        let claim_id = identity::random();
+        let (claim_id, asked) = (identity::random(), Instant::now());
+        let wanted = wanted.at_most(self.most);
         self.in_hand.claiming(claim_id);
-        match self.ask(claim_id, wanted).await {
+        match self.ask(claim_id, &wanted).await {
             Ok(jobs) => {
                 reconnect.succeeded();
-                self.in_hand.claimed(jobs.iter().map(|job| job.job_id));
-                self.refresh_plan(jobs.len(), wanted).await;
+                self.most = self.most.saturating_mul(2);
+                self.in_hand.claimed(jobs.iter().map(|job| (job.job_id, job.claim_id)));
+                self.refresh_plan(jobs.len(), &wanted, asked.elapsed()).await;
                 jobs
             }
             Err(error) => {
-                match error.class() {
-                    // It may have taken place all the same.
-                    Class::Connection => self.in_hand.claim_lost(),
-                    Class::Conflict | Class::Locked | Class::Setup | Class::Refused => self.in_hand.claimed([]),
-                }
-                if error.class() != Class::Conflict {
-                    reconnect.failed("claim", &error, &self.stop).await;
-                }
-                self.outbox.inner().wake.local.notify_one();
+                self.failed(&error, &wanted, reconnect).await;
                 Vec::new()
             }
         }
+    }
+
+    async fn failed(&mut self, error: &LaneError, wanted: &Wanted, reconnect: &mut Reconnect) {
+        match error.class() {
+            // It may have taken place all the same.
+            Class::Connection => self.in_hand.claim_lost(),
+            Class::Conflict | Class::Locked | Class::Setup | Class::Refused => self.in_hand.claimed([]),
+        }
+        if matches!(error, LaneError::Deadline(_)) {
+            self.most = (wanted.most / 2).max(1);
+        }
+        if error.class() != Class::Conflict {
+            reconnect.failed("claim", error, &self.stop).await;
+        }
+        self.outbox.inner().wake.local.notify_one();
     }
 
     async fn ask(&mut self, claim_id: Uuid, wanted: &Wanted) -> Result<Vec<Claimed>, LaneError> {
@@ -230,10 +249,13 @@ impl Claimer {
     }
 
     /// A plan that was made while the tables were nearly empty scans them once they are full. The first full claim behind a
-    /// smaller one drops it.
-    async fn refresh_plan(&mut self, jobs: usize, wanted: &Wanted) {
+    /// smaller one drops it, and so does a slow claim, once a second at most.
+    async fn refresh_plan(&mut self, jobs: usize, wanted: &Wanted, took: Duration) {
         let full = usize::try_from(wanted.most).is_ok_and(|most| jobs >= most);
-        if full && self.seen_batch < jobs {
+        let grown = full && self.seen_batch < jobs;
+        let slow = took > SLOW_CLAIM && self.plans_discarded.elapsed() > DISCARD_EVERY;
+        if grown || slow {
+            self.plans_discarded = Instant::now();
             let discard = async |connection: &mut sqlx::PgConnection| {
                 sqlx::query("discard plans").execute(connection).await.map(drop)
             };

@@ -17,12 +17,23 @@ pub(crate) struct Wanted {
     pub(crate) handlers: Vec<i32>,
     pub(crate) limits: Vec<i32>,
     pub(crate) free: Vec<i32>,
+    /// The handler's module, and that module's free slots.
+    pub(crate) modules: Vec<i32>,
+    pub(crate) module_free: Vec<i32>,
     pub(crate) free_in_all: i32,
     pub(crate) crashed_too: bool,
     pub(crate) most: i32,
     /// Handlers that take the transaction, by each of their names, and under which name their marks stand.
     pub(crate) marked: Vec<&'static str>,
     pub(crate) mark_names: Vec<&'static str>,
+}
+
+impl Wanted {
+    /// The same, for fewer jobs.
+    pub(crate) fn at_most(&self, most: i32) -> Self {
+        let limits = self.limits.iter().map(|limit| (*limit).min(most)).collect();
+        Self { most: self.most.min(most), limits, ..self.clone() }
+    }
 }
 
 /// A job that is ours until the lease ends.
@@ -73,6 +84,8 @@ pub(crate) async fn claim(
         .bind(wanted.most)
         .bind(&wanted.marked)
         .bind(&wanted.mark_names)
+        .bind(&wanted.modules)
+        .bind(&wanted.module_free)
         .fetch_all(connection)
         .await?;
     rows.iter().map(|row| read(row, claim_id)).collect()

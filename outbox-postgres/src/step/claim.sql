@@ -6,6 +6,7 @@
 -- $8 free slots of the process                   $9 whether a job that crashed before may be taken (one at a time)
 -- $10 most rows in all
 -- $11, $12 text[]: names of handlers that take the transaction, and under which name their inbox marks stand
+-- $13 modules int[], $14 module_free int[]: of each range, its handler's module and that module's free slots
 -- Answer: the claimed jobs with their message; nothing when this worker is not alive any more.
 with
 -- KEY SHARE: a rescue (FOR UPDATE) waits for nobody and skips us; our own renewal does not wait either.
@@ -15,9 +16,9 @@ alive as materialized (
 -- One index range a (name, version, priority), never a sort of the backlog; a handler's backlog starves no other.
 -- Inside a range rows are locked as they are pulled, so the limit around the priorities also limits the locks.
 candidate as materialized (
-  select j.*, r.handler, r.free, r.n
-  from unnest($3::text[], $4::int[], $5::int[], $6::int[], $7::int[]) with ordinality
-       as r (job_type, version, handler, wanted, free, n)
+  select j.*, r.handler, r.free, r.module, r.module_free, r.n
+  from unnest($3::text[], $4::int[], $5::int[], $6::int[], $7::int[], $13::int[], $14::int[]) with ordinality
+       as r (job_type, version, handler, wanted, free, module, module_free, n)
   cross join lateral (
     select l.*
     from generate_series(0, 3) as p (priority)
@@ -43,6 +44,7 @@ candidate as materialized (
 ranked as (
   select c.*,
          row_number() over (partition by c.risky, c.handler order by c.priority, c.available_at, c.id) as nth_of_handler,
+         row_number() over (partition by c.risky, c.module order by c.n, c.priority, c.available_at, c.id) as nth_of_module,
          row_number() over (partition by c.risky order by c.n, c.priority, c.available_at, c.id) as nth,
          row_number() over (partition by c.crashed order by c.n, c.priority, c.available_at, c.id) as nth_crashed
   from candidate c
@@ -50,7 +52,7 @@ ranked as (
 picked as materialized (
   select id from ranked
   where not risky
-     or (nth_of_handler <= free and nth <= $8::int and (not crashed or nth_crashed = 1))
+     or (nth_of_handler <= free and nth_of_module <= module_free and nth <= $8::int and (not crashed or nth_crashed = 1))
   order by n, priority, available_at, id
   limit $10::int
 ),
@@ -66,7 +68,8 @@ claimed as (
 )
 select c.id, c.event_id, c.job_type, c.attempts, c.max_attempts, c.crashes,
        coalesce(e.event_type, c.job_type), coalesce(e.event_version, c.payload_version),
-       coalesce(e.occurred_at, c.created_at), coalesce(e.subject_type, ''), e.subject_id,
+       -- a client's calendar is shorter than the server's, and knows no infinity
+       least(greatest(coalesce(e.occurred_at, c.created_at), '0001-01-01 UTC'), '9999-12-31 UTC'), coalesce(e.subject_type, ''), e.subject_id,
        coalesce(e.metadata, c.metadata, '{}')::text, coalesce(e.payload, c.payload)::text,
        exists (select from unnest($11::text[], $12::text[]) as t (job_type, inbox_name)
                join :schema.inbox i on i.handler = t.inbox_name and i.key = coalesce(c.event_id, c.id)

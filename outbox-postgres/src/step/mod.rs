@@ -70,4 +70,5 @@ statements!(
     survey_handlers,
     survey_jobs,
     unregister,
+    unregister_lock,
 );

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgConnection;
+use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
 use super::Statements;
@@ -25,5 +25,9 @@ pub(crate) async fn unregister(
     statements: &Statements,
     worker: Uuid,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(statements.unregister.text()).bind(worker).execute(connection).await.map(drop)
+    let mut transaction = connection.begin().await?;
+    // A claim in flight holds the row KEY SHARE. The statement behind this one has a younger snapshot and sees what it claimed.
+    sqlx::query(statements.unregister_lock.text()).bind(worker).execute(&mut *transaction).await?;
+    sqlx::query(statements.unregister.text()).bind(worker).execute(&mut *transaction).await?;
+    transaction.commit().await
 }

@@ -51,7 +51,10 @@ pub(crate) async fn bury(
     schema: &Schema,
     crash_limit: u32,
 ) -> Result<Vec<Rescued>, sqlx::Error> {
-    let text = format!("select id from {} where dead_at is not null limit {MAX_WORKERS}", schema.table("worker"));
+    let text = format!(
+        "select id from {} where dead_at is not null order by random() limit {MAX_WORKERS}",
+        schema.table("worker")
+    );
     let dead = sqlx::query(AssertSqlSafe(text)).fetch_all(&mut *connection).await?;
     if dead.is_empty() {
         return Ok(Vec::new());

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,14 @@ impl Execution {
         };
         let mut connection = match acquired {
             Ok(connection) => connection,
-            Err(error) => return self.no_connection(&error, started),
+            Err(error) => {
+                // The slot waits, not the job alone: a pool that refuses at once would otherwise be asked by the whole backlog.
+                tokio::select! {
+                    () = tokio::time::sleep(NO_CONNECTION_DELAY) => {}
+                    () = self.cancel.cancelled() => {}
+                }
+                return self.no_connection(&error, started);
+            }
         };
         let begin = AssertSqlSafe(settle_tx::begin(self.job.claim_id, self.handler.settings.timeout));
         let (ran, sound) = match within(connection.begin_with(begin)).await {
@@ -101,6 +108,8 @@ impl Execution {
                 let ended = self.call(&scope, Some(&mut transaction)).await;
                 if let Ended::Returned(Outcome::Done) = ended {
                     self.commit(transaction, &scope, started).await
+                } else if matches!(ended, Ended::Returned(_)) && !self.is_the_same(&mut transaction).await {
+                    (self.transaction_was_ended(started), false)
                 } else {
                     // A future that was dropped or that panicked may have left an answer unread.
                     let sound = matches!(ended, Ended::Returned(_)) && within(transaction.rollback()).await.is_ok();
@@ -113,6 +122,11 @@ impl Execution {
             connection.close_on_drop();
         }
         ran
+    }
+
+    /// A handler that ended its transaction and then failed has had its effect: tried again, it would have it twice.
+    async fn is_the_same(&self, transaction: &mut PgConnection) -> bool {
+        within(async { Ok(settle_tx::is_the_same(transaction, self.job.claim_id).await) }).await.unwrap_or(true)
     }
 
     /// The handler is done: mark and completion join its transaction, which then commits. Answers whether the connection is
@@ -255,13 +269,27 @@ fn explain(what: &str, error: &sqlx::Error) -> String {
 async fn catch_panic<F: Future>(call: impl FnOnce() -> F) -> Result<F::Output, String> {
     // Everything that the call can have left half done is dropped with it: the delivery is used for nothing else.
     let future = catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(panic.as_ref()))?;
-    let mut future = pin!(future);
-    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Err(panic) => Poll::Ready(Err(message(panic.as_ref()))),
+    let mut future = Caught(Some(Box::pin(future)));
+    poll_fn(move |context| {
+        match catch_unwind(AssertUnwindSafe(|| future.0.as_mut().map(|it| it.as_mut().poll(context)))) {
+            Ok(None | Some(Poll::Pending)) => Poll::Pending,
+            Ok(Some(Poll::Ready(output))) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(message(panic.as_ref()))),
+        }
     })
     .await
+}
+
+/// A future whose destructors may panic, which must not reach the engine.
+struct Caught<F>(Option<Pin<Box<F>>>);
+
+impl<F> Drop for Caught<F> {
+    fn drop(&mut self) {
+        let future = self.0.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
+            tracing::error!(error = message(panic.as_ref()), "a destructor of a handler panicked");
+        }
+    }
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {

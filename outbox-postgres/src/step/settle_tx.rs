@@ -43,6 +43,13 @@ pub(crate) async fn settle_tx(
     })
 }
 
+/// Whether this is still the transaction that was begun for the claim. A transaction that a failed statement aborted answers
+/// nothing any more, and counts as the same.
+pub(crate) async fn is_the_same(connection: &mut PgConnection, claim_id: Uuid) -> bool {
+    let name = sqlx::query("select coalesce(current_setting('outbox.claim', true), '')").fetch_one(connection).await;
+    name.and_then(|row| row.try_get::<String, _>(0)).map_or(true, |name| name == claim_id.to_string())
+}
+
 /// How such a transaction begins: it is named for its claim, which its settle checks, and the server bounds it, so that a
 /// process that freezes does not hold its row locks for ever. One round trip.
 pub(crate) fn begin(claim_id: Uuid, timeout: std::time::Duration) -> String {
