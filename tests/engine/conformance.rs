@@ -187,6 +187,8 @@ pub async fn claim(floor: &Floor, c: &mut PgConnection, worker: Uuid, room: (i32
         .bind(1000)
         .bind(Vec::<String>::new())
         .bind(Vec::<String>::new())
+        .bind(vec![0])
+        .bind(vec![room.free])
         .fetch_all(c)
         .await
         .unwrap()

@@ -111,7 +111,7 @@ impl Roster {
 /// Slots that a handler may take when it says no number of its own: three quarters, where it is not alone, so that one slow
 /// handler leaves room for the others (S0-29).
 fn share(concurrency: u32, handlers: usize) -> u32 {
-    if handlers > 1 { (concurrency - concurrency / 4).max(1) } else { concurrency }
+    if handlers > 1 { (concurrency - concurrency.div_ceil(4)).max(1) } else { concurrency }
 }
 
 fn versions(handler: &SubscriberDescriptor) -> Vec<i32> {
