@@ -3,7 +3,7 @@
 /// The compiler does not load a dependency that no source line names: its subscribers would be missing without a
 /// warning. Name every crate that declares events, jobs or subscribers here, once, in the library of the application:
 ///
-/// ```ignore
+/// ```text
 /// outbox::modules![orders, inventory, notifications];
 /// ```
 ///
