@@ -61,6 +61,38 @@ async fn a_lease_has_bounds() {
     }
 }
 
+/// Polls have a day between them at most, and some time: without any, a worker would do nothing else.
+#[tokio::test]
+async fn a_poll_interval_has_bounds() {
+    let shop = Shop::new().await;
+    for good in [Duration::from_millis(50), Duration::from_hours(24)] {
+        shop.bare(only_events()).poll_interval(good).build().await.unwrap();
+    }
+    for bad in [Duration::ZERO, Duration::from_hours(24) + Duration::from_millis(1), Duration::MAX] {
+        let error = shop.bare(only_events()).poll_interval(bad).build().await.unwrap_err();
+        assert!(error.to_string().contains("`.poll_interval("), "{error}");
+        assert_eq!(settings(error).len(), 1);
+    }
+}
+
+/// As many as there can be, in slots and in memory, is a setting that works.
+#[tokio::test]
+async fn the_largest_concurrency_and_prefetch_work() {
+    let shop = Shop::new().await;
+    for (concurrency, prefetch) in [(u32::MAX, 0), (1, u32::MAX), (u32::MAX, u32::MAX)] {
+        let linked = linking([on("inventory.count", "order.placed"), on("search.index", "order.placed")]);
+        let outbox = shop.bare(linked).concurrency(concurrency).prefetch(prefetch).build().await.unwrap();
+        for n in 0..5 {
+            publish(&outbox, &format!("{concurrency} {prefetch} {n}")).await;
+        }
+        let done = async {
+            outbox_testing::eventually("all have run", async || (shop.sandbox.jobs().await.live() == 0).then_some(()))
+                .await;
+        };
+        outbox.run(done).await.unwrap();
+    }
+}
+
 /// No prefetch is a setting that works: a claim then takes what the free slots run.
 #[tokio::test]
 async fn no_prefetch_is_no_fault() {

@@ -31,6 +31,8 @@ pub enum Do {
     Slow(u64),
     /// Takes so many milliseconds, and blocks its thread.
     Block(u64),
+    /// Blocks its thread until the test opens this gate, or for ten seconds.
+    BlockUntil(String),
     /// Ends its process, once others run beside it.
     Abort,
     Snooze(u64),
@@ -195,6 +197,12 @@ impl Stage {
             Do::Wait(gate) => drop(self.gates.subscribe().wait_for(|open| open.contains(&gate)).await),
             Do::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Do::Block(millis) => std::thread::sleep(Duration::from_millis(millis)),
+            Do::BlockUntil(gate) => {
+                let patience = Instant::now() + Duration::from_secs(10);
+                while !self.gates.borrow().contains(&gate) && Instant::now() < patience {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
             Do::Abort => {
                 let patience = Instant::now() + Duration::from_millis(500);
                 while self.running() < 3 && Instant::now() < patience {
@@ -250,6 +258,11 @@ async fn copy(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage)
 #[subscriber(event = "work.asked", name = "desk.once", max_attempts = 1)]
 async fn once(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
     stage.play("desk.once", &asked, It::at(attempt)).await
+}
+
+#[subscriber(event = "work.asked", name = "desk.single", max_attempts = 1)]
+async fn single(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
+    stage.play("desk.single", &asked, It::at(attempt)).await
 }
 
 #[subscriber(event = "work.asked", name = "desk.narrow", concurrency = 2)]
@@ -483,4 +496,14 @@ pub fn say(text: &str) {
 pub async fn living_workers(floor: &Floor) -> Vec<Uuid> {
     let text = format!("select id from {} where dead_at is null order by started_at", floor.sandbox.table("worker"));
     sqlx::query_scalar(AssertSqlSafe(text)).fetch_all(floor.sandbox.pool()).await.unwrap()
+}
+
+/// A value that panics when it is dropped.
+pub struct Explosive;
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        // A second panic on top of one would end the process.
+        assert!(std::thread::panicking(), "a value that panics when it is dropped");
+    }
 }

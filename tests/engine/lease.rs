@@ -66,6 +66,28 @@ async fn a_worker_that_lost_its_lease_begins_again() {
     worker.stop().await;
 }
 
+/// Q2: also beside a handler that blocks its thread and cannot be ended: the worker goes on under a new id without it, and other
+/// jobs run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_blocked_thread_does_not_keep_a_worker_from_beginning_again() {
+    let floor = Floor::new().await;
+    let worker = floor.worker(&["desk.note"]).await;
+    ask(&worker.outbox, "a", [Do::BlockUntil("end".into())]).await;
+    floor.until_begun("desk.note", "a", 1).await;
+    let before = living_workers(&floor).await;
+    floor.sandbox.execute("update :schema.worker set dead_at = now()").await;
+    eventually("it goes on under a new id", async || {
+        living_workers(&floor).await.iter().any(|id| !before.contains(id)).then_some(())
+    })
+    .await;
+    let event = ask(&worker.outbox, "b", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    assert!(!floor.stage.noted("ended desk.note ").contains(&"a".to_owned()), "the thread is blocked all the time");
+    floor.stage.open("end");
+    floor.until_settled().await;
+    worker.stop().await;
+}
+
 /// A worker that cannot reach the database ends its executions before its lease does, so that nothing runs twice at
 /// once, and goes on when the database is back.
 #[tokio::test]

@@ -33,6 +33,7 @@ mod restored;
 mod retry;
 mod run;
 mod scope;
+mod services;
 mod settle;
 mod shutdown;
 mod slots;

@@ -29,6 +29,7 @@ struct Shared {
     /// No new connections.
     refuses: AtomicBool,
     refused: AtomicUsize,
+    accepted: AtomicUsize,
     /// Nothing passes either way.
     stalled: watch::Sender<bool>,
     /// Connections of this application name end.
@@ -47,7 +48,10 @@ impl Proxy {
             while let Ok((client, _)) = listener.accept().await {
                 if of_loop.refuses.load(Ordering::SeqCst) {
                     of_loop.refused.fetch_add(1, Ordering::SeqCst);
-                } else if let Ok(server) = TcpStream::connect((server.0.as_str(), server.1)).await {
+                    continue;
+                }
+                of_loop.accepted.fetch_add(1, Ordering::SeqCst);
+                if let Ok(server) = TcpStream::connect((server.0.as_str(), server.1)).await {
                     tokio::spawn(pass(client, server, Arc::clone(&of_loop)));
                 }
             }
@@ -82,6 +86,11 @@ impl Proxy {
     /// How many connections were refused.
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::SeqCst)
+    }
+
+    /// How many connections were made.
+    pub fn accepted(&self) -> usize {
+        self.shared.accepted.load(Ordering::SeqCst)
     }
 
     pub fn stall(&self, stalled: bool) {

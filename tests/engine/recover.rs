@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::floor::{Floor, Worker, ask_many, living_workers};
+use outbox_testing::eventually;
+
+use crate::floor::{Do, Floor, Worker, ask, ask_many, living_workers};
 use crate::proxy::Proxy;
 
 /// The server commits a claim and its answer is lost: the worker gives the jobs back, uncharged, and runs them, under the
@@ -46,5 +48,35 @@ async fn what_a_deleted_row_held_is_taken_over() {
     let jobs = floor.until_settled().await;
     assert_eq!(jobs.succeeded(), 2, "{jobs:#?}");
     assert_eq!(jobs.0.iter().map(|job| job.crashes).max(), Some(1), "the one that nobody held is counted as crashed");
+    worker.stop().await;
+}
+
+/// An outcome is sent again, because its answer was lost, when its job is claimed anew and runs already: the job stays known
+/// under its new claim, so that a look for lost jobs gives it to nobody else while it runs.
+#[tokio::test]
+async fn a_job_that_runs_anew_is_not_given_back() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
+    // The first takes place; those behind it change nothing, and leave time for the next claim.
+    proxy.lose_answers("-- settle:", 3);
+    let worker = Worker::start(outbox);
+    let event = ask(&worker.outbox, "a", [Do::RetryAfter(0), Do::Wait("end".into())]).await;
+    floor.until_begun("desk.note", "a", 2).await;
+    assert!(proxy.left_to_lose("-- settle:") > 0, "the outcome is still being sent");
+    let other = ask(&worker.outbox, "b", []).await;
+    floor.until("desk.note", other, "succeeded").await;
+    let looks = proxy.count("-- recover:");
+    proxy.lose_answers("-- claim:", 1);
+    eventually("lost jobs were looked for", async || (proxy.count("-- recover:") > looks).then_some(())).await;
+    let other = ask(&worker.outbox, "c", []).await;
+    floor.until("desk.note", other, "succeeded").await;
+    let claims = proxy.count("-- claim:");
+    eventually("it has claimed three times more", async || (proxy.count("-- claim:") >= claims + 3).then_some(()))
+        .await;
+    assert_eq!(floor.job("desk.note", event).await.status, "running");
+    floor.stage.open("end");
+    let job = floor.until("desk.note", event, "succeeded").await;
+    assert_eq!((job.attempts, job.crashes, floor.stage.executions("desk.note", "a")), (2, 0, 2));
     worker.stop().await;
 }

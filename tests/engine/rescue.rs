@@ -1,11 +1,13 @@
 //! rescue: never against a living claim, never for nothing.
 
+use std::time::Duration;
+
 use outbox_testing::eventually;
 use sqlx::PgConnection;
 use sqlx::types::Uuid;
 
 use crate::conformance::{claim, register};
-use crate::floor::{Floor, Worker, ask, wait};
+use crate::floor::{Floor, Worker, ask, ask_many, wait};
 use crate::proxy::Proxy;
 
 const RESCUE_MARK: &str = include_str!("../../outbox-postgres/src/step/rescue_mark.sql");
@@ -69,6 +71,69 @@ async fn a_worker_that_holds_something_is_not_forgotten() {
     assert_eq!((job.attempts, job.crashes), (2, 1));
     other.stop().await;
     assert_eq!(floor.sandbox.number("select count(*) from :schema.worker where dead_at is null").await, 0);
+}
+
+/// Q19: also when it claims something in the very moment in which its row would go: the claim that is in flight is waited for
+/// and seen, so the row stays, and the job is taken back by it.
+#[tokio::test]
+async fn a_claim_in_flight_keeps_the_row_of_its_worker() {
+    let floor = Floor::new().await;
+    floor
+        .sandbox
+        .execute(
+            "create table :schema.gate (open bool);
+             create function :schema.wait_at_gate() returns trigger language plpgsql as
+             $$ begin while not exists (select from :schema.gate) loop perform pg_sleep(0.005); end loop; return new; end $$;
+             create trigger gate before update on :schema.job_live for each row when (new.status = 'running')
+             execute function :schema.wait_at_gate()",
+        )
+        .await;
+    let outbox = floor.outbox(&["desk.note"]).shutdown_budget(Duration::from_millis(50)).build().await.unwrap();
+    let event = ask(&outbox, "a", []).await;
+    let worker = Worker::start(outbox);
+    eventually("a claim is in flight", async || (activity(&floor, "claim", "Timeout").await > 0).then_some(())).await;
+    let stopping = tokio::spawn(worker.stop());
+    eventually("the end of the worker waits for it", async || {
+        (activity(&floor, "register", "Lock").await > 0 || stopping.is_finished()).then_some(())
+    })
+    .await;
+    floor.sandbox.execute("insert into :schema.gate values (true)").await;
+    stopping.await.unwrap();
+    floor.until_number("select count(*) from :schema.job where status = 'running'", 1).await;
+    assert_eq!(floor.sandbox.number("select count(*) from :schema.worker").await, 1);
+    let other = floor.worker(&["desk.note"]).await;
+    let job = floor.until("desk.note", event, "succeeded").await;
+    assert_eq!((job.attempts, job.crashes), (2, 1));
+    other.stop().await;
+}
+
+/// How many connections of a service wait so in this floor's tables.
+async fn activity(floor: &Floor, service: &str, waits_for: &str) -> i64 {
+    let locks = "select from pg_locks l where l.pid = a.pid and l.relation = ':schema.worker'::regclass";
+    let locks = locks.replace(":schema.worker", &floor.sandbox.table("worker"));
+    let text = format!(
+        "select count(*) from pg_stat_activity a
+         where application_name = 'outbox {service}' and wait_event_type = '{waits_for}' and exists ({locks})"
+    );
+    floor.sandbox.number(&text).await
+}
+
+/// S0-31: a drain that dies at its first job is charged for that one: jobs on their last attempt are not held by it in advance,
+/// where its death would end them unrun.
+#[tokio::test]
+async fn a_drain_that_dies_ends_the_job_that_it_ran_and_no_other() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.once"]).build().await.unwrap();
+    ask_many(&outbox, 20, wait("never")).await;
+    let drain = tokio::spawn(async move { outbox.drain().await });
+    eventually("it runs the first", async || (floor.stage.running() == 1).then_some(())).await;
+    drain.abort();
+    let rescuer = floor.worker(&["shelf.fill"]).await;
+    floor.until_number("select count(*) from :schema.job where status = 'running'", 0).await;
+    let jobs = floor.sandbox.jobs().await;
+    assert_eq!((jobs.failed(), jobs.count("pending")), (1, 19));
+    assert!(jobs.0.iter().filter(|job| job.status == "pending").all(|job| job.attempts == 0 && job.crashes == 0));
+    rescuer.stop().await;
 }
 
 /// S0-31: a row of a dead worker that somebody has locked keeps none of its other jobs waiting, and is taken back itself when the

@@ -3,7 +3,7 @@
 use outbox::prelude::*;
 use outbox_testing::eventually;
 
-use crate::floor::{Asked, Do, Floor, Letter, Stage, Worker, ask, fail, wait};
+use crate::floor::{Asked, Do, Explosive, Floor, Letter, Stage, Worker, ask, fail, wait};
 
 #[subscriber(event = "work.asked", name = "clerk.full", max_attempts = 3, backoff = fixed("1ms"))]
 async fn full(
@@ -200,6 +200,30 @@ async fn panics_cost_an_attempt_and_no_slot() {
     eventually("all four slots are taken", async || (floor.stage.running() == 4).then_some(())).await;
     floor.stage.open("end");
     floor.until_settled().await;
+    worker.stop().await;
+}
+
+#[subscriber(event = "work.asked", name = "clerk.explosive", max_attempts = 2, backoff = fixed("1ms"), timeout = "200ms")]
+async fn explosive(asked: Asked, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
+    stage.note(format!("explosive {}", asked.label));
+    let _explosive = Explosive;
+    std::future::pending().await
+}
+
+/// A value of the handler that panics when it is dropped, because the handler is over its time, costs an attempt and no slot,
+/// and the attempt has failed by its time.
+#[tokio::test]
+async fn a_panic_while_a_handler_is_dropped_costs_an_attempt_and_no_slot() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["clerk.explosive"]).concurrency(1).build().await.unwrap();
+    let worker = Worker::start(outbox);
+    for label in ["a", "b"] {
+        let event = ask(&worker.outbox, label, []).await;
+        let job = floor.until("clerk.explosive", event, "failed").await;
+        assert_eq!((job.reason.as_deref(), job.attempts, job.crashes), (Some("exhausted"), 2, 0));
+        assert!(job.last_error.as_deref().is_some_and(|error| error.contains("timed out after 200ms")), "{job:?}");
+    }
+    assert_eq!(floor.stage.noted("explosive "), ["a", "a", "b", "b"]);
     worker.stop().await;
 }
 

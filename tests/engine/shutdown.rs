@@ -71,6 +71,22 @@ async fn a_database_that_hangs_does_not_hold_up_the_end() {
     assert!(took < Duration::from_millis(1300), "{took:?}");
 }
 
+/// B18: nor does a handler that blocks its thread when the lease was lost just before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_blocked_thread_of_a_lost_lease_does_not_hold_up_the_end() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let worker = Worker::start(floor.outbox_on(proxy.pool(), &["desk.note"]).build().await.unwrap());
+    ask(&worker.outbox, "a", [Do::BlockUntil("end".into())]).await;
+    floor.until_begun("desk.note", "a", 1).await;
+    floor.sandbox.execute("update :schema.worker set dead_at = now()").await;
+    let renewals = proxy.count("-- renew:");
+    eventually("it has learned it", async || (proxy.count("-- renew:") > renewals).then_some(())).await;
+    let took = worker.stop().await;
+    assert!(took < Duration::from_millis(1300), "{took:?}");
+    floor.stage.open("end");
+}
+
 /// B18: other workers are not disturbed, and take what goes back at once.
 #[tokio::test]
 async fn another_worker_takes_what_goes_back() {

@@ -1,5 +1,7 @@
 //! How many executions run at once, and what waits for what.
 
+use std::time::Duration;
+
 use outbox_testing::eventually;
 
 use crate::floor::{Do, Floor, Letter, Worker, ask_many, wait};
@@ -99,5 +101,74 @@ async fn a_job_on_its_last_attempt_never_waits_in_memory() {
     floor.stage.open("end");
     let jobs = floor.until_settled().await;
     assert_eq!(jobs.succeeded(), 10);
+    worker.stop().await;
+}
+
+/// S0-31: also when another handler's jobs, which may wait, are claimed beside it and want the same slots.
+#[tokio::test]
+async fn a_job_on_its_last_attempt_does_not_wait_for_another_handlers_jobs() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note", "desk.once"]).concurrency(4).prefetch(50).build().await.unwrap();
+    ask_many(&outbox, 40, wait("end")).await;
+    never_held_without_running(&floor, Worker::start(outbox), 4, "desk.once").await;
+}
+
+/// S0-31: also when two handlers have free slots of their own, and share those of their module.
+#[tokio::test]
+async fn a_job_on_its_last_attempt_does_not_wait_for_its_module() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.single", "desk.once"]).module_concurrency("desk", 1).build().await.unwrap();
+    ask_many(&outbox, 40, wait("end")).await;
+    never_held_without_running(&floor, Worker::start(outbox), 1, "desk.%").await;
+}
+
+/// Work that does not end fills the slots; what is held of these jobs, which are on their last attempt, runs.
+async fn never_held_without_running(floor: &Floor, worker: Worker, slots: usize, jobs: &str) {
+    eventually("every slot is taken", async || (floor.stage.running() == slots).then_some(())).await;
+    let held = format!("select count(*) from :schema.job where status = 'running' and job_type like '{jobs}'");
+    let held = usize::try_from(floor.sandbox.number(&held).await).unwrap();
+    let begun = ["desk.once", "desk.single"].map(|handler| floor.stage.order(handler).len()).iter().sum();
+    assert!(held <= begun, "{held} are held, {begun} have begun");
+    floor.stage.open("end");
+    floor.until_settled().await;
+    worker.stop().await;
+}
+
+/// S0-31: jobs that are on their last attempt go one behind the other through the slots, without a poll for each slotful: with
+/// an hour between polls, three hundred end as soon as they have run.
+#[tokio::test]
+async fn jobs_on_their_last_attempt_do_not_wait_for_polls() {
+    let floor = Floor::new().await;
+    let outbox =
+        floor.outbox(&["desk.once"]).concurrency(4).poll_interval(Duration::from_hours(1)).build().await.unwrap();
+    ask_many(&outbox, 300, []).await;
+    let worker = Worker::start(outbox);
+    assert_eq!(floor.until_settled().await.succeeded(), 300);
+    worker.stop().await;
+}
+
+/// S0-29, S0-42: with one slot and nothing in memory, two handlers with a backlog take turns.
+#[tokio::test]
+async fn two_handlers_take_turns_in_a_single_slot() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note", "shelf.fill"]).concurrency(1).prefetch(0);
+    take_turns(&floor, Worker::start(outbox.build().await.unwrap()), ["desk.note", "shelf.fill"]).await;
+}
+
+/// S0-29, S0-42: and so do two whose jobs are on their last attempt, which never wait in memory.
+#[tokio::test]
+async fn two_handlers_on_their_last_attempt_take_turns_in_a_single_slot() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.once", "desk.single"]).concurrency(1);
+    take_turns(&floor, Worker::start(outbox.build().await.unwrap()), ["desk.once", "desk.single"]).await;
+}
+
+/// Forty events: when half of their jobs have run, both handlers had a good share.
+async fn take_turns(floor: &Floor, worker: Worker, handlers: [&str; 2]) {
+    ask_many(&worker.outbox, 40, [Do::Slow(5)]).await;
+    eventually("forty have begun", async || (floor.stage.noted("began ").len() >= 40).then_some(())).await;
+    let shares = handlers.map(|handler| floor.stage.order(handler).len());
+    assert!(shares.iter().all(|share| *share >= 10), "{shares:?}");
+    floor.until_settled().await;
     worker.stop().await;
 }

@@ -1,8 +1,11 @@
 //! Handlers that take the transaction: effect and completion are one.
 
-use outbox_testing::deliver_twice;
+use std::time::{Duration, Instant};
 
-use crate::floor::{Asked, Do, Floor, Worker, ask, fail, wait};
+use outbox::prelude::*;
+use outbox_testing::{deliver_twice, eventually};
+
+use crate::floor::{Asked, Do, Explosive, Floor, Stage, Worker, ask, ask_many, fail, wait};
 
 fn sql(text: impl Into<String>) -> Do {
     Do::Sql(text.into())
@@ -169,6 +172,49 @@ async fn a_handler_that_ends_its_transaction_is_quarantined() {
     worker.stop().await;
 }
 
+#[subscriber(event = "work.asked", name = "till.sly", max_attempts = 3, backoff = fixed("1ms"))]
+async fn sly(asked: Asked, mut tx: Tx<'_>, State(stage): State<Stage>) -> HandlerResult {
+    stage.effect(&mut tx, "till.sly", &asked.label).await?;
+    sqlx::raw_sql("commit").execute(&mut *tx).await?;
+    Err("and then it failed".into())
+}
+
+/// A handler that commits by raw SQL and then fails is quarantined too: its effect stands, and another attempt would have it
+/// twice.
+#[tokio::test]
+async fn a_handler_that_commits_and_fails_has_its_effect_once() {
+    let floor = Floor::new().await;
+    let worker = floor.worker(&["till.sly"]).await;
+    let event = ask(&worker.outbox, "a", []).await;
+    let job = floor.until("till.sly", event, "failed").await;
+    assert_eq!((job.reason.as_deref(), job.attempts, floor.effects("a").await), (Some("quarantined"), 1, 1), "{job:?}");
+    worker.stop().await;
+}
+
+#[subscriber(event = "work.asked", name = "till.explosive", max_attempts = 2, backoff = fixed("1ms"), timeout = "200ms")]
+async fn explosive(asked: Asked, mut tx: Tx<'_>, State(stage): State<Stage>) -> HandlerResult {
+    stage.effect(&mut tx, "till.explosive", &asked.label).await?;
+    let _explosive = Explosive;
+    sqlx::query("select pg_sleep(5)").execute(&mut *tx).await?;
+    Ok(())
+}
+
+/// A value of the handler that panics when it is dropped in the middle of a statement costs an attempt: the effect is rolled
+/// back, and the pool has its one connection back.
+#[tokio::test]
+async fn a_panic_while_a_handler_is_dropped_takes_the_effect_back() {
+    let floor = Floor::new().await;
+    let options = floor.sandbox.pool().connect_options().as_ref().clone();
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
+    let worker = Worker::start(floor.outbox_on(pool.clone(), &["till.explosive"]).build().await.unwrap());
+    let event = ask(&worker.outbox, "a", []).await;
+    let job = floor.until("till.explosive", event, "failed").await;
+    assert_eq!((job.reason.as_deref(), job.attempts, job.crashes), (Some("exhausted"), 2, 0), "{job:?}");
+    assert_eq!(floor.effects("a").await, 0);
+    sqlx::query("select 1").execute(&pool).await.unwrap();
+    worker.stop().await;
+}
+
 /// S0-24: a commit that the server refuses, here by a deferred constraint, is a failed attempt with that error; the retry has
 /// the effect.
 #[tokio::test]
@@ -234,6 +280,41 @@ async fn a_pool_without_a_connection_costs_no_attempt() {
     drop(taken);
     let job = floor.until("till.book", event, "succeeded").await;
     assert_eq!((job.attempts, job.last_error), (1, None));
+    worker.stop().await;
+}
+
+/// A pool that the application has closed, and that refuses at once, is asked once a second by each slot, not by the whole
+/// backlog as fast as it can be claimed.
+#[tokio::test]
+async fn a_closed_pool_is_no_hot_loop() {
+    let floor = Floor::new().await;
+    let options = floor.sandbox.pool().connect_options().as_ref().clone();
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(2).connect_lazy_with(options);
+    let outbox = floor.outbox_on(pool.clone(), &["till.book"]).concurrency(4).build().await.unwrap();
+    ask_many(&outbox, 100, []).await;
+    floor
+        .sandbox
+        .execute(
+            "create table :schema.put_off (id uuid);
+             create function :schema.put_off() returns trigger language plpgsql as
+             $$ begin insert into :schema.put_off values (new.id); return null; end $$;
+             create trigger put_off after update on :schema.job_live for each row when (new.status = 'pending')
+             execute function :schema.put_off()",
+        )
+        .await;
+    pool.close().await;
+    let begun = Instant::now();
+    let worker = Worker::start(outbox);
+    // Three rounds of the four slots: the first, and one a second.
+    eventually("twelve executions found no connection", async || {
+        (floor.sandbox.number("select count(*) from :schema.put_off").await >= 12).then_some(())
+    })
+    .await;
+    assert!(begun.elapsed() >= Duration::from_millis(1900), "three rounds within {:?}", begun.elapsed());
+    assert_eq!(
+        floor.sandbox.number("select max(attempts)::bigint from :schema.job_live where status = 'pending'").await,
+        0
+    );
     worker.stop().await;
 }
 

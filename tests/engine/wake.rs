@@ -181,3 +181,30 @@ async fn what_was_published_while_nobody_listened_is_found() {
     floor.until("desk.note", event, "succeeded").await;
     worker.stop().await;
 }
+
+/// A DBA's `idle_session_timeout` does not end the connections of an idle worker, which would make each of them anew all the
+/// time and miss what is said meanwhile.
+#[tokio::test]
+async fn an_idle_worker_keeps_its_connections() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let options = proxy.pool().connect_options().as_ref().clone().options([("idle_session_timeout", "300")]);
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(2).connect_lazy_with(options);
+    let worker = Worker::start(floor.outbox_on(pool, &["desk.note"]).poll_interval(HOUR).build().await.unwrap());
+    let backend = listening(&floor).await;
+    let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let event = ask(&elsewhere, "a", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    // Every service has its connection by then.
+    let used = ["-- renew:", "-- rescue_mark:", "-- settle:"];
+    eventually("all services have worked", async || used.iter().all(|text| proxy.count(text) > 0).then_some(())).await;
+    let made = proxy.accepted();
+    let idle = format!(
+        "select count(*) from pg_stat_activity where pid = {backend} and clock_timestamp() - state_change > interval '1 s'"
+    );
+    floor.until_number(&idle, 1).await;
+    let event = ask(&elsewhere, "b", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    assert_eq!(proxy.accepted(), made, "no connection was made anew");
+    worker.stop().await;
+}

@@ -1,0 +1,128 @@
+//! The services of a worker: none of them ends unnoticed.
+
+use std::fmt::{Debug, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use outbox_testing::eventually;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::floor::{Floor, Worker, ask, living_workers};
+use crate::proxy::Proxy;
+
+/// A log that panics, once, when it is told that this service met an error.
+struct PanickingLog {
+    service: &'static str,
+    spent: AtomicBool,
+}
+
+#[derive(Default)]
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, "{}={value:?} ", field.name());
+    }
+}
+
+impl Subscriber for PanickingLog {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("outbox")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let is_meant = fields.0.contains(&format!("service={:?}", self.service));
+        assert!(!is_meant || self.spent.swap(true, Ordering::SeqCst), "the log panics in the service {}", self.service);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// A worker meets an error in a service, and what it says of it panics: the worker begins again under a new id, and runs what
+/// comes.
+async fn panics_in(service: &'static str, application: &str) {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start().await;
+    let worker = Worker::start(floor.outbox_on(proxy.pool(), &["desk.note"]).build().await.unwrap());
+    let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let event = ask(&elsewhere, "before", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    let before = living_workers(&floor).await;
+    let _log = tracing::subscriber::set_default(PanickingLog { service, spent: AtomicBool::new(false) });
+    // Until the service has a connection that can be cut.
+    eventually("it goes on under a new id", async || {
+        proxy.cut(application);
+        ask(&elsewhere, "meanwhile", []).await;
+        living_workers(&floor).await.iter().any(|id| !before.contains(id)).then_some(())
+    })
+    .await;
+    let event = ask(&elsewhere, "after", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    floor.until_settled().await;
+    assert!(!worker.has_ended());
+    worker.stop().await;
+}
+
+/// A panic in the claims does not leave a worker that renews its lease and claims nothing any more.
+#[tokio::test]
+async fn a_panic_in_the_claims_does_not_stop_the_worker() {
+    panics_in("claim", "outbox claim").await;
+}
+
+/// A panic in the writer of outcomes does not leave a worker whose jobs run and never end.
+#[tokio::test]
+async fn a_panic_in_the_settles_does_not_stop_the_worker() {
+    panics_in("settle", "outbox settle").await;
+}
+
+/// A panic in the upkeep does not leave a worker that rescues nobody any more.
+#[tokio::test]
+async fn a_panic_in_the_upkeep_does_not_stop_the_worker() {
+    panics_in("upkeep", "outbox upkeep").await;
+}
+
+/// A panic in the listener does not leave a worker that hears nothing any more.
+#[tokio::test]
+async fn a_panic_in_the_listener_does_not_stop_the_worker() {
+    panics_in("listen", "outbox listen").await;
+}
+
+/// O7: a time that no calendar of a client holds is that row's matter: the worker goes on with the others, under the id that it
+/// had, and the job of that row ends too.
+#[tokio::test]
+async fn a_time_beyond_the_calendar_does_not_stop_the_worker() {
+    let floor = Floor::new().await;
+    let worker = floor.worker(&["desk.note"]).await;
+    let event = ask(&worker.outbox, "before", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    let before = living_workers(&floor).await;
+    for time in ["infinity", "-infinity", "290000-01-01", "4000-01-01 BC"] {
+        let text = format!(
+            "with e as (
+               insert into :schema.event (id, event_version, event_type, subject_type, payload, occurred_at)
+               values (gen_random_uuid(), 1, 'work.asked', 'work', '{{\"label\": \"odd\", \"plan\": []}}', '{time}') returning id)
+             insert into :schema.job_live (id, event_id, job_type, payload_version, max_attempts)
+             select gen_random_uuid(), id, 'desk.note', 1, 3 from e"
+        );
+        floor.sandbox.execute(&text).await;
+        let event = ask(&worker.outbox, "beside", []).await;
+        floor.until("desk.note", event, "succeeded").await;
+    }
+    let jobs = floor.until_settled().await;
+    assert_eq!(jobs.len(), 9);
+    assert_eq!(living_workers(&floor).await, before);
+    worker.stop().await;
+}
