@@ -214,7 +214,10 @@ impl Claimer {
         match self.ask(claim_id, &wanted).await {
             Ok(jobs) => {
                 reconnect.succeeded();
-                self.most = self.most.saturating_mul(2);
+                // Only a full answer tells that more would have come through; an empty one tells nothing.
+                if i32::try_from(jobs.len()).is_ok_and(|jobs| jobs >= wanted.most) {
+                    self.most = self.most.saturating_mul(2);
+                }
                 self.in_hand.claimed(jobs.iter().map(|job| (job.job_id, job.claim_id)));
                 self.refresh_plan(jobs.len(), &wanted, asked.elapsed()).await;
                 jobs
