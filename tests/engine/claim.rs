@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::floor::{Do, Floor, Letter, Worker, ask, ask_many, wait};
+use crate::proxy::Proxy;
 use crate::support::{Shop, publish};
 
 /// S0-22, S0-23: a job that ran is succeeded, with its effect, once.
@@ -219,4 +220,21 @@ async fn what_a_binary_does_not_know_waits_uncharged() {
     newer.drain().await.unwrap();
     let job = floor.job("till.book", event).await;
     assert_eq!((job.status.as_str(), job.attempts, floor.effects("a").await), ("succeeded", 1, 1));
+}
+
+/// Large messages over a slow link: a claim whose answer does not arrive in its time asks for fewer the next time, until it does;
+/// nothing is charged for those that were lost.
+#[tokio::test]
+async fn large_messages_get_through_a_slow_link() {
+    let floor = Floor::new().await;
+    let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
+    ask_many(&elsewhere, 8, [Do::Succeed, Do::Fail("x".repeat(250_000))]).await;
+    let proxy = Proxy::start().await;
+    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).concurrency(8).batch(8).lease(Duration::from_secs(10));
+    let worker = Worker::start(outbox.build().await.unwrap());
+    // All eight would take five seconds.
+    proxy.slow_down(400_000);
+    let jobs = floor.until_settled().await;
+    assert!(jobs.0.iter().all(|job| job.status == "succeeded" && job.attempts == 1 && job.crashes == 0), "{jobs:#?}");
+    worker.stop().await;
 }

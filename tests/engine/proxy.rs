@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use outbox_testing::Sandbox;
 use sqlx::PgPool;
@@ -30,6 +31,8 @@ struct Shared {
     refuses: AtomicBool,
     refused: AtomicUsize,
     accepted: AtomicUsize,
+    /// Bytes a second that a connection carries to the client; zero is no bound.
+    speed: AtomicUsize,
     /// Nothing passes either way.
     stalled: watch::Sender<bool>,
     /// Connections of this application name end.
@@ -91,6 +94,11 @@ impl Proxy {
     /// How many connections were made.
     pub fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::SeqCst)
+    }
+
+    /// From now on a connection carries so many bytes a second to the client.
+    pub fn slow_down(&self, bytes: usize) {
+        self.shared.speed.store(bytes, Ordering::SeqCst);
     }
 
     pub fn stall(&self, stalled: bool) {
@@ -218,6 +226,9 @@ async fn downwards(
     loop {
         let message = message(&mut server).await?;
         flowing(shared).await;
+        if let Some(millis) = (message.len() * 1000).checked_div(shared.speed.load(Ordering::SeqCst)) {
+            tokio::time::sleep(Duration::from_millis(millis as u64)).await;
+        }
         if !doomed.load(Ordering::SeqCst) {
             client.write_all(&message).await?;
         } else if message[0] == b'Z' {
