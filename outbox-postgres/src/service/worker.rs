@@ -68,30 +68,25 @@ impl Worker {
         let mut dispatcher =
             Dispatcher::new(Arc::clone(&self.roster), self.roster.slots(&self.outbox), config.batch, config.prefetch);
         let mut due = true;
-        let mut under_way = None;
+        let mut under_way = false;
         let mut next_poll = Instant::now();
         loop {
             while let Some(started) = dispatcher.start() {
                 self.execute(started, &finished, &executions);
             }
-            if under_way.is_none()
-                && let Some(wanted) = dispatcher.wanted(due)
-            {
+            if !under_way && let Some(wanted) = dispatcher.wanted(due) {
                 due = false;
                 next_poll = Instant::now() + jittered(config.poll_interval);
                 // The claimer takes one request at a time, and one only is under way.
-                if requests.try_send(wanted.clone()).is_ok() {
-                    under_way = Some(wanted);
-                }
+                under_way = requests.try_send(wanted).is_ok();
             }
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(ended) = slots.recv() => due |= dispatcher.finished(&ended),
-                jobs = claimed.recv() => {
-                    let jobs = jobs.expect("the claimer ends only behind this loop, or by a panic");
-                    if let Some(wanted) = under_way.take() {
-                        dispatcher.accept(&wanted, jobs);
-                    }
+                answer = claimed.recv() => {
+                    let answer = answer.expect("the claimer ends only behind this loop, or by a panic");
+                    dispatcher.accept(&answer.asked, answer.jobs);
+                    under_way = false;
                 }
                 () = self.outbox.inner().wake.local.notified() => due = true,
                 () = sleep_until(next_poll) => {
@@ -103,8 +98,8 @@ impl Worker {
         drop(requests);
         let mut back = dispatcher.take_waiting();
         // A claim under way is waited for: its jobs would otherwise stay held until the lease ends.
-        while let Some(jobs) = claimed.recv().await {
-            back.extend(jobs);
+        while let Some(answer) = claimed.recv().await {
+            back.extend(answer.jobs);
         }
         let _ = claims.await;
         self.give_back(back).await;
@@ -113,7 +108,7 @@ impl Worker {
     }
 
     /// The claims run in a task of their own, so that a slow one does not keep finished slots from being used.
-    fn start_claimer(&self) -> (tokio::task::JoinHandle<()>, mpsc::Sender<Wanted>, mpsc::Receiver<Vec<Claimed>>) {
+    fn start_claimer(&self) -> (tokio::task::JoinHandle<()>, mpsc::Sender<Wanted>, mpsc::Receiver<Answer>) {
         let (requests, inbox) = mpsc::channel(1);
         let (answers, claimed) = mpsc::channel(1);
         let claims = Claimer {
@@ -181,6 +176,12 @@ fn jittered(interval: Duration) -> Duration {
     interval.mul_f64(1.0 + 0.2 * rand::random::<f64>())
 }
 
+/// What a claim came to.
+struct Answer {
+    asked: Wanted,
+    jobs: Vec<Claimed>,
+}
+
 struct Claimer {
     outbox: Outbox,
     worker: Uuid,
@@ -195,11 +196,13 @@ struct Claimer {
 }
 
 impl Claimer {
-    async fn run(mut self, mut requests: mpsc::Receiver<Wanted>, claimed: mpsc::Sender<Vec<Claimed>>) {
+    async fn run(mut self, mut requests: mpsc::Receiver<Wanted>, claimed: mpsc::Sender<Answer>) {
         let mut reconnect = Reconnect::default();
         while let Some(wanted) = requests.recv().await {
-            let jobs = self.claim(&wanted, &mut reconnect).await;
-            if claimed.send(jobs).await.is_err() {
+            // What it asked for, which can be less than was wanted, tells how to read how much came.
+            let asked = wanted.at_most(self.most);
+            let jobs = self.claim(&asked, &mut reconnect).await;
+            if claimed.send(Answer { asked, jobs }).await.is_err() {
                 break;
             }
         }
@@ -209,9 +212,8 @@ impl Claimer {
     /// An error is waited out here and answered as nothing found: the loop asks again.
     async fn claim(&mut self, wanted: &Wanted, reconnect: &mut Reconnect) -> Vec<Claimed> {
         let (claim_id, asked) = (identity::random(), Instant::now());
-        let wanted = wanted.at_most(self.most);
         self.in_hand.claiming(claim_id);
-        match self.ask(claim_id, &wanted).await {
+        match self.ask(claim_id, wanted).await {
             Ok(jobs) => {
                 reconnect.succeeded();
                 // Only a full answer tells that more would have come through; an empty one tells nothing.
@@ -219,11 +221,11 @@ impl Claimer {
                     self.most = self.most.saturating_mul(2);
                 }
                 self.in_hand.claimed(jobs.iter().map(|job| (job.job_id, job.claim_id)));
-                self.refresh_plan(jobs.len(), &wanted, asked.elapsed()).await;
+                self.refresh_plan(jobs.len(), wanted, asked.elapsed()).await;
                 jobs
             }
             Err(error) => {
-                self.failed(&error, &wanted, reconnect).await;
+                self.failed(&error, wanted, reconnect).await;
                 Vec::new()
             }
         }
