@@ -6,6 +6,7 @@ use outbox::{BuildError, SettingFault};
 use outbox_testing::Sandbox;
 
 use crate::linkage::{linking, on, only_events};
+use crate::logs::Logs;
 use crate::support::{OrderPlaced, Shop, publish};
 
 fn settings(error: BuildError) -> Vec<SettingFault> {
@@ -210,4 +211,28 @@ async fn a_binary_without_handlers_is_no_worker() {
         error.to_string(),
         "nothing to run: no subscriber is linked into this binary; name its crates in `outbox::modules![..]`"
     );
+}
+
+/// What `main` returns, and what an `unwrap` shows, is the message with its causes and not the names of our types.
+#[tokio::test]
+async fn errors_read_the_same_in_debug() {
+    let sandbox = Sandbox::empty().await;
+    let error = sandbox.outbox().registry(outbox::Registry::default()).build().await.unwrap_err();
+    let (shown, debug) = (error.to_string(), format!("{error:?}"));
+    assert!(shown.contains("outbox::migrate(&pool)"), "{shown}");
+    assert_eq!(debug, shown);
+}
+
+/// A pool with fewer connections than handlers that can take a transaction at once is said at the start, and one with enough is
+/// not.
+#[tokio::test]
+async fn a_pool_that_is_too_small_is_said() {
+    let shop = Shop::new().await;
+    for (concurrency, said) in [(100, true), (2, false)] {
+        let (logs, _guard) = Logs::of_this_thread();
+        shop.outbox(&["inventory.take"]).concurrency(concurrency).build().await.unwrap();
+        let lines = logs.lines();
+        let is_said = lines.iter().any(|line| line.starts_with("the application's pool is smaller"));
+        assert_eq!(is_said, said, "{concurrency}: {lines:#?}");
+    }
 }

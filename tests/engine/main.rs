@@ -42,5 +42,6 @@ mod statements;
 mod storage;
 mod support;
 mod transaction;
+mod ulid;
 mod wake;
 mod wire;

@@ -5,9 +5,7 @@ use std::time::Duration;
 use orders::{Order, draft_order, place_order, read_orders};
 use outbox::{Outbox, OutboxBuilder, Published};
 use outbox_testing::Sandbox;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
-use uuid::Uuid;
+use sqlx::{ConnectOptions, PgPool};
 
 /// The subscribers of `order.placed`, by name.
 pub const SUBSCRIBERS: [&str; 5] = [
@@ -21,9 +19,7 @@ pub const SUBSCRIBERS: [&str; 5] = [
 /// A database with all tables, dropped with the handle.
 #[derive(Debug)]
 pub struct Shop {
-    pool: PgPool,
-    server: PgConnectOptions,
-    name: String,
+    sandbox: Sandbox,
 }
 
 impl Shop {
@@ -32,30 +28,26 @@ impl Shop {
     /// # Panics
     /// When there is no PostgreSQL and none can be obtained; the message says what to do.
     pub async fn open() -> Self {
-        let server: PgConnectOptions = Sandbox::url().await.parse().expect("the server's URL is one");
-        let name = format!("storefront_test_{}", Uuid::new_v4().simple());
-        execute(&server, &format!("create database {name}")).await.expect("a database is made");
-        let options = server.clone().database(&name);
-        let pool = PgPoolOptions::new().max_connections(8).connect_with(options).await.expect("it answers");
-        storefront_app::migrate(&pool).await.expect("it is migrated");
-        Self { pool, server, name }
+        let sandbox = Sandbox::database().await;
+        storefront_app::migrate(sandbox.pool()).await.expect("it is migrated");
+        Self { sandbox }
     }
 
     /// A pool on the database.
     #[must_use]
     pub fn pool(&self) -> &PgPool {
-        &self.pool
+        self.sandbox.pool()
     }
 
     /// The database, for other processes.
     #[must_use]
     pub fn url(&self) -> String {
-        self.server.clone().database(&self.name).to_url_lossy().to_string()
+        self.pool().connect_options().to_url_lossy().to_string()
     }
 
     /// All handlers, with a mail provider that answers at once.
     pub fn worker(&self) -> OutboxBuilder {
-        storefront_app::worker(self.pool.clone(), self.pool.clone(), Duration::ZERO)
+        storefront_app::worker(self.pool().clone(), self.pool().clone(), Duration::ZERO)
     }
 
     /// As [`worker`](Self::worker), built.
@@ -71,7 +63,7 @@ impl Shop {
     /// # Panics
     /// When it fails, or answers no `bigint`.
     pub async fn number(&self, sql: &'static str) -> i64 {
-        sqlx::query_scalar(sql).fetch_one(&self.pool).await.expect("the query runs")
+        sqlx::query_scalar(sql).fetch_one(self.pool()).await.expect("the query runs")
     }
 
     /// Runs statements.
@@ -79,7 +71,7 @@ impl Shop {
     /// # Panics
     /// When one fails.
     pub async fn execute(&self, sql: &'static str) {
-        sqlx::raw_sql(sql).execute(&self.pool).await.expect("the statements run");
+        sqlx::raw_sql(sql).execute(self.pool()).await.expect("the statements run");
     }
 
     /// Handler, status and attempts of each job, by handler.
@@ -88,7 +80,7 @@ impl Shop {
     /// When they cannot be read.
     pub async fn jobs(&self) -> Vec<(String, String, i32)> {
         let jobs = sqlx::query_as("select job_type, status, attempts from system.job order by job_type, id");
-        jobs.fetch_all(&self.pool).await.expect("jobs can be read")
+        jobs.fetch_all(self.pool()).await.expect("jobs can be read")
     }
 
     /// The status of the only job of a handler.
@@ -97,27 +89,8 @@ impl Shop {
     /// When there is none.
     pub async fn status_of(&self, handler: &str) -> String {
         let status = sqlx::query_scalar("select status from system.job where job_type = $1");
-        status.bind(handler).fetch_one(&self.pool).await.expect("there is one job")
+        status.bind(handler).fetch_one(self.pool()).await.expect("there is one job")
     }
-}
-
-impl Drop for Shop {
-    fn drop(&mut self) {
-        let (server, name) = (self.server.clone(), std::mem::take(&mut self.name));
-        // A thread of its own, because a drop cannot await. A database that stays fails no test: whoever runs the server
-        // sees it, or it is thrown away.
-        let _ = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-            runtime.block_on(execute(&server, &format!("drop database {name} with (force)"))).ok()
-        })
-        .join();
-    }
-}
-
-async fn execute(server: &PgConnectOptions, statement: &str) -> Result<(), sqlx::Error> {
-    let mut connection = PgConnection::connect_with(server).await?;
-    connection.execute(AssertSqlSafe(statement)).await?;
-    connection.close().await
 }
 
 /// An order as a line of a file: 12 Queso at 14.00 less 15 %, and 5 Tofu at 18.60.
