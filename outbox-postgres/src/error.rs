@@ -144,8 +144,12 @@ impl PublishError {
     }
 }
 
-pub(crate) fn is_not_migrated(error: &sqlx::Error) -> bool {
-    sqlstate::classify(error) == sqlstate::Class::Setup
+fn is_not_migrated(error: &sqlx::Error) -> bool {
+    sqlstate::classify(error) == sqlstate::Class::Setup && !is_not_allowed(error)
+}
+
+pub(crate) fn is_not_allowed(error: &sqlx::Error) -> bool {
+    sqlstate::code(error).as_deref() == Some(sqlstate::INSUFFICIENT_PRIVILEGE)
 }
 
 /// Why an outbox was not built.
@@ -180,6 +184,17 @@ pub enum BuildError {
         found: i32,
         /// The newest version known.
         known: i32,
+    },
+    /// The connection's role may not use these tables.
+    #[error(
+        "this connection's role may not use the outbox in the schema `{schema}`: make it a member of `outbox_publisher` or \
+         `outbox_worker`, which `outbox::Roles` grants"
+    )]
+    NotAllowed {
+        /// The schema.
+        schema: String,
+        /// What the database says.
+        source: sqlx::Error,
     },
     /// The database refused a statement or was not there.
     #[error("the outbox could not be built")]
@@ -267,6 +282,23 @@ pub enum MigrateError {
     Database(#[from] sqlx::Error),
 }
 
+/// Why the roles were not granted. Nothing was changed.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantError {
+    /// The schema's name is no identifier.
+    #[error(transparent)]
+    Schema(#[from] InvalidSchema),
+    /// The prefix makes no names of roles.
+    #[error(
+        "`{0}` cannot begin the names of roles: a lower-case letter or `_`, then letters, digits and `_`, at most 50 in all"
+    )]
+    Prefix(String),
+    /// The database refused, and says what to do.
+    #[error("the roles were not granted")]
+    Database(#[from] sqlx::Error),
+}
+
 /// Why workers do not run.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -316,7 +348,7 @@ macro_rules! debug_is_for_people {
 }
 pub(crate) use debug_is_for_people;
 
-debug_is_for_people!(PublishError, BuildError, MigrateError, RunError, OperationError);
+debug_is_for_people!(PublishError, BuildError, MigrateError, GrantError, RunError, OperationError);
 
 /// An error and its causes in one text, each said once.
 pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::BuildError;
+use crate::error::{BuildError, is_not_allowed};
 use crate::lane::{Lane, LaneError};
 use crate::migrate::{self, Standing};
 use crate::outbox::Outbox;
@@ -19,14 +19,34 @@ pub(crate) async fn open(outbox: &Outbox) -> Result<(), BuildError> {
     let mut lane = Lane::new(&outbox.pool().connect_options(), "build");
     let (statements, schema) = (outbox.statements(), outbox.schema());
     check_version(outbox, &mut lane).await?;
-    let restored = async |connection: &mut _| step::restored::restored(connection, statements, schema).await;
-    lane.run(STATEMENT_LIMIT, restored).await?;
-    for handler in declare(outbox, &mut lane).await? {
-        tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
+    let may_declare = async |connection: &mut _| step::declare::may_declare(connection, schema).await;
+    if lane.run(STATEMENT_LIMIT, may_declare).await? {
+        let restored = async |connection: &mut _| step::restored::restored(connection, statements, schema).await;
+        lane.run(STATEMENT_LIMIT, restored).await?;
+        for handler in declare(outbox, &mut lane).await? {
+            tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
+        }
+        report_undeclared(outbox, &mut lane).await?;
+    } else {
+        report_unknown(outbox, &mut lane).await?;
     }
-    report_undeclared(outbox, &mut lane).await?;
     report_small_pool(outbox);
     lane.close().await;
+    Ok(())
+}
+
+/// A role that only publishes leaves the catalogue alone. Its events still have a job for each subscriber that it links.
+async fn report_unknown(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
+    let own: Vec<_> = outbox.registry().subscribers().iter().map(|one| one.name).collect();
+    let unknown = async |connection: &mut _| step::declare::unknown(connection, outbox.schema(), &own).await;
+    let unknown = lane.run(STATEMENT_LIMIT, unknown).await?;
+    if !unknown.is_empty() {
+        tracing::warn!(
+            handlers = unknown.join(", "),
+            "this connection's role may not declare subscribers, and the catalogue does not know these yet: events of other \
+             publishers have no job for them until a worker that links them has started"
+        );
+    }
     Ok(())
 }
 
@@ -46,7 +66,12 @@ async fn declare(outbox: &Outbox, lane: &mut Lane) -> Result<Vec<String>, LaneEr
 async fn check_version(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
     let schema = outbox.schema();
     let named = || schema.as_str().to_owned();
-    match lane.run(STATEMENT_LIMIT, async |connection| migrate::standing(connection, schema).await).await? {
+    let standing = lane.run(STATEMENT_LIMIT, async |connection| migrate::standing(connection, schema).await).await;
+    let standing = standing.map_err(|error| match sqlx::Error::from(error) {
+        source if is_not_allowed(&source) => BuildError::NotAllowed { schema: named(), source },
+        source => BuildError::Database(source),
+    })?;
+    match standing {
         Standing::TooNew(found) => Err(BuildError::TooNew { schema: named(), found, known: migrate::NEWEST }),
         Standing::Fit => Ok(()),
         Standing::Behind => Err(BuildError::NotMigrated { schema: named() }),

@@ -58,7 +58,7 @@ impl Outbox {
     /// When no live job has this id, or the database refuses.
     pub async fn cancel(&self, job: JobId, why: &str) -> Result<(), OperationError> {
         let why = outbox_core::error_chain::sanitise(why);
-        if step::cancel::cancel(&mut *self.pool().acquire().await?, self.statements(), job, &why).await? {
+        if step::cancel::cancel(&mut *self.pool().acquire().await?, self.schema(), job, &why).await? {
             Ok(())
         } else {
             Err(OperationError::NotLive(job))

@@ -24,13 +24,7 @@ impl Schema {
     /// # Errors
     /// When the name is no lower-case identifier, or begins with `pg_`, which PostgreSQL keeps to itself.
     pub fn new(name: &str) -> Result<Self, InvalidSchema> {
-        let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-        let goes_on = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-        if starts && goes_on && name.len() <= 63 && !name.starts_with("pg_") {
-            Ok(Self(name.into()))
-        } else {
-            Err(InvalidSchema(name.chars().take(80).collect()))
-        }
+        if is_identifier(name) { Ok(Self(name.into())) } else { Err(InvalidSchema(name.chars().take(80).collect())) }
     }
 
     /// Its name.
@@ -54,6 +48,13 @@ impl Schema {
         let full = format!("outbox_{}", self.0);
         if full.len() <= 63 { full } else { format!("{}_{:016x}", &full[..46], outbox_core::name::hash(&self.0)) }
     }
+}
+
+/// Whether a name needs no quotes to mean itself, and is no name that PostgreSQL keeps to itself.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    let goes_on = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    starts && goes_on && name.len() <= 63 && !name.starts_with("pg_")
 }
 
 impl Default for Schema {

@@ -10,6 +10,7 @@ pub(crate) const UNDEFINED_TABLE: &str = "42P01";
 pub(crate) const INVALID_SCHEMA_NAME: &str = "3F000";
 pub(crate) const UNDEFINED_COLUMN: &str = "42703";
 pub(crate) const UNDEFINED_FUNCTION: &str = "42883";
+pub(crate) const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
 /// What to do about an error of an engine statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

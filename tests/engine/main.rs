@@ -31,6 +31,7 @@ mod registry;
 mod rescue;
 mod restored;
 mod retry;
+mod roles;
 mod run;
 mod scope;
 mod services;

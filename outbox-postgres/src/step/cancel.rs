@@ -1,17 +1,17 @@
 //! cancel: an operator ends a job that has not ended by itself.
 
 use outbox_core::JobId;
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-use super::Statements;
+use crate::schema::Schema;
 
 /// Answers whether there was a live job of this id.
 pub(crate) async fn cancel(
     connection: &mut PgConnection,
-    statements: &Statements,
+    schema: &Schema,
     job: JobId,
     why: &str,
 ) -> Result<bool, sqlx::Error> {
-    let query = sqlx::query(statements.cancel.text()).bind(job.as_uuid()).bind(why);
-    Ok(query.fetch_optional(connection).await?.is_some())
+    let text = format!("select {}($1, $2)", schema.table("cancel"));
+    sqlx::query(AssertSqlSafe(text)).bind(job.as_uuid()).bind(why).fetch_one(connection).await?.try_get(0)
 }

@@ -23,6 +23,7 @@ job as (
          greatest(statement_timestamp() + $9::bigint * interval '1 ms', $10::timestamptz)
   from (select 1) as one left join known k on true
   where $11::text is null or (select event_id from keyed) = $1::uuid
-  returning id
+  -- Nothing is returned: whoever enqueues need not be allowed to read jobs.
 )
-select coalesce((select event_id from keyed), $1::uuid) as id, exists (select from job) as enqueued
+select coalesce((select event_id from keyed), $1::uuid) as id,
+       $11::text is null or (select event_id from keyed) = $1::uuid as enqueued

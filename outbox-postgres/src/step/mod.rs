@@ -53,7 +53,6 @@ statements!(
     backfill_fence,
     backfill_lock,
     bury,
-    cancel,
     claim,
     declare,
     enqueue,
