@@ -90,10 +90,10 @@ pub use outbox_macros::job;
 #[doc = include_str!("docs/subscriber.md")]
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
-    BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError, InvalidSchema,
-    MigrateError, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Publish, PublishAll, PublishError,
-    Published, Publishing, PublishingAll, Refusal, Roles, RunError, Schema, SettingFault, Tx, Unclaimed, migrate,
-    migrate_schema, shutdown_signal,
+    BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError, Health,
+    InvalidSchema, MigrateError, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Publish, PublishAll,
+    PublishError, Published, Publishing, PublishingAll, Refusal, Roles, RunError, Schema, SettingFault, Tx, Unclaimed,
+    health, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

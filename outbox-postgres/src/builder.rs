@@ -231,6 +231,7 @@ impl OutboxBuilder {
             wake: Arc::new(wake),
             published: AtomicU64::new(0),
             running: AtomicBool::new(false),
+            vitals: Arc::default(),
         });
         scope::register(&inner);
         Outbox::from_inner(inner)

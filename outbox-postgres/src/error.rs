@@ -196,6 +196,20 @@ pub enum BuildError {
         /// What the database says.
         source: sqlx::Error,
     },
+    /// The pool and the engine together could need more connections than the database gives to this role.
+    #[error(
+        "the application's pool may take {pool} connections and the engine holds {engine} of its own, but the database allows this role \
+         {allowed}: under load the pool would leave none to renew the lease; lower the pool's `max_connections`, or raise the limit of the \
+         server (`max_connections`), the database or the role (`connection limit`)"
+    )]
+    Connections {
+        /// The pool's `max_connections`.
+        pool: u32,
+        /// What the engine holds beside it.
+        engine: u32,
+        /// What the narrowest limit allows.
+        allowed: u32,
+    },
     /// The database refused a statement or was not there.
     #[error("the outbox could not be built")]
     Database(#[from] sqlx::Error),

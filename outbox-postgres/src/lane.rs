@@ -11,8 +11,15 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 
 use crate::sqlstate::{self, Class};
 
+/// How many connections of its own the engine holds for a worker: claim, settle, renew and upkeep; listen and wake unless it only
+/// polls. A process that runs nothing holds wake.
+pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
+    let waking = u32::from(!poll_only);
+    if runs_a_worker { 4 + 2 * waking } else { waking }
+}
+
 /// Longest wait for a new connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait of the server for a row that somebody else has locked.
 const LOCK_LIMIT: Duration = Duration::from_millis(500);
 

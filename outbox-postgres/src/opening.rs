@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{BuildError, is_not_allowed};
-use crate::lane::{Lane, LaneError};
+use crate::lane::{self, Lane, LaneError};
 use crate::migrate::{self, Standing};
 use crate::outbox::Outbox;
 use crate::service::Roster;
@@ -30,6 +30,7 @@ pub(crate) async fn open(outbox: &Outbox) -> Result<(), BuildError> {
     } else {
         report_unknown(outbox, &mut lane).await?;
     }
+    check_connections(outbox, &mut lane).await?;
     report_small_pool(outbox);
     lane.close().await;
     Ok(())
@@ -105,6 +106,20 @@ async fn report_undeclared(outbox: &Outbox, lane: &mut Lane) -> Result<(), Build
             waiting = jobs.waiting,
             "jobs wait for a handler that nobody runs; they are kept, uncharged"
         );
+    }
+    Ok(())
+}
+
+/// A process whose pool alone can take every connection that it may have would leave none for the lease, and lose it under load:
+/// better not to start.
+async fn check_connections(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
+    let statements = outbox.statements();
+    let allowed = async |connection: &mut _| step::survey::connections(connection, statements).await;
+    let Some(allowed) = lane.run(STATEMENT_LIMIT, allowed).await? else { return Ok(()) };
+    let pool = outbox.pool().options().get_max_connections();
+    let engine = lane::held(!outbox.inner().runs.is_empty(), outbox.config().poll_only);
+    if pool.saturating_add(engine) > allowed {
+        return Err(BuildError::Connections { pool, engine, allowed });
     }
     Ok(())
 }

@@ -13,12 +13,14 @@ use crate::config::Config;
 use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
 use crate::fan_out::FanOut;
+use crate::health::Health;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
 use crate::service::{self, Drained};
 use crate::step::Statements;
 use crate::transaction::OutboxTransaction;
+use crate::vitals::Vitals;
 use crate::wake::Wake;
 
 /// An outbox: what a process publishes through, and, while [`run`](Self::run) runs, one worker.
@@ -41,6 +43,7 @@ pub(crate) struct Inner {
     pub(crate) wake: Arc<Wake>,
     pub(crate) published: AtomicU64,
     pub(crate) running: AtomicBool,
+    pub(crate) vitals: Arc<Vitals>,
 }
 
 impl Outbox {
@@ -127,6 +130,20 @@ impl Outbox {
         service::drain(self).await
     }
 
+    /// How this process's worker is, for liveness and readiness probes: from memory, at once, without asking the database.
+    ///
+    /// ```no_run
+    /// # async fn probes(outbox: &outbox::Outbox) {
+    /// let health = outbox.health();
+    /// let (live, ready) = (health.is_live(), health.is_ready());
+    /// println!("{health}");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        Health::of(self.vitals(), self.config().lease, self.config().concurrency)
+    }
+
     /// What is linked into this binary, as `event -> [handlers]`.
     #[must_use]
     pub fn registry(&self) -> &Registry {
@@ -151,6 +168,10 @@ impl Outbox {
 
     pub(crate) fn config(&self) -> &Config {
         &self.inner.config
+    }
+
+    pub(crate) fn vitals(&self) -> &Arc<Vitals> {
+        &self.inner.vitals
     }
 
     pub(crate) fn statements(&self) -> &Statements {

@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Executor};
 use tokio::sync::{Mutex, Notify};
 
 use crate::error::told;
-use crate::lane::Lane;
+use crate::lane::{Lane, LaneError};
 
 /// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
 const DEBOUNCE: Duration = Duration::from_millis(10);
@@ -26,6 +26,8 @@ pub(crate) struct Wake {
     /// No NOTIFY at all: poll-only mode.
     silent: bool,
     wanted: AtomicBool,
+    /// Held by the one sender of wakes, through the pause behind each too.
+    sender: Mutex<()>,
     lane: Mutex<Lane>,
 }
 
@@ -36,12 +38,23 @@ impl Wake {
             channel,
             silent,
             wanted: AtomicBool::new(false),
+            sender: Mutex::default(),
             lane: Mutex::new(Lane::new(options, "wake")),
         }
     }
 
     pub(crate) fn channel(&self) -> &str {
         &self.channel
+    }
+
+    /// Sends to one listener alone, to prove that it hears.
+    pub(crate) async fn heartbeat(&self, channel: &str) -> Result<(), LaneError> {
+        self.send(format!("-- heartbeat: does this listener hear?\nnotify {channel}")).await
+    }
+
+    async fn send(&self, text: String) -> Result<(), LaneError> {
+        let mut lane = self.lane.lock().await;
+        lane.run(NOTIFY_LIMIT, async |connection| connection.execute(AssertSqlSafe(text)).await.map(drop)).await
     }
 
     /// Work has become due: wakes the local worker at once, and others by NOTIFY on the leading edge.
@@ -70,11 +83,9 @@ impl Drop for Unsent<'_> {
 /// Sends, waits the debounce out, and sends again when somebody kicked meanwhile.
 async fn notify(wake: Arc<Wake>) {
     let unsent = Unsent(&wake);
-    let mut lane = wake.lane.lock().await;
+    let _alone = wake.sender.lock().await;
     while wake.wanted.swap(false, Ordering::AcqRel) {
-        let text = AssertSqlSafe(format!("notify {}", wake.channel));
-        let sent = lane.run(NOTIFY_LIMIT, async |connection| connection.execute(text).await.map(drop)).await;
-        if let Err(error) = sent {
+        if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}", wake.channel)).await {
             tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
         }
         tokio::time::sleep(DEBOUNCE).await;

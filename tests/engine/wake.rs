@@ -84,7 +84,7 @@ async fn poll_only_finds_the_work_of_others() {
     let event = ask(&worker.outbox, "b", []).await;
     floor.until("desk.note", event, "succeeded").await;
     worker.stop().await;
-    assert_eq!((proxy.count("notify"), proxy.count("LISTEN")), (0, 0));
+    assert_eq!((proxy.count("-- wake:"), proxy.count("LISTEN")), (0, 0));
     assert!(proxy.count("-- claim:") > 0);
 }
 
@@ -122,7 +122,7 @@ async fn one_commit_is_one_wake() {
     eventually("all have run", async || (floor.stage.noted("ended ").len() == 1000).then_some(())).await;
     floor.until_settled().await;
     worker.stop().await;
-    assert_eq!(proxy.count("notify"), 1);
+    assert_eq!(proxy.count("-- wake:"), 1);
     assert!(proxy.count("-- claim:") <= 100, "{} claims for 1000 jobs", proxy.count("-- claim:"));
     assert!(proxy.count("-- settle:") <= 1000, "{} settles for 1000 jobs", proxy.count("-- settle:"));
 }
@@ -145,7 +145,7 @@ async fn many_commits_are_debounced() {
     worker.stop().await;
     // One every ten milliseconds at most, and the one on the leading edge.
     let most = usize::try_from(begun.elapsed().as_millis()).unwrap() / 10 + 1;
-    assert!(proxy.count("notify") <= most, "{} within {:?}", proxy.count("notify"), begun.elapsed());
+    assert!(proxy.count("-- wake:") <= most, "{} within {:?}", proxy.count("-- wake:"), begun.elapsed());
 }
 
 /// Q7, O17, B10: the listener's backend is terminated and a publish commits while nobody listens; with an hour between polls the

@@ -206,6 +206,11 @@ impl Dispatcher {
         ended.risk == Risk::Crashed
     }
 
+    /// Most executions of a handler at once.
+    pub(crate) fn most_for(&self, handler: usize) -> u32 {
+        self.slots.most_for(handler)
+    }
+
     /// All jobs that were not started.
     pub(crate) fn take_waiting(&mut self) -> Vec<Claimed> {
         self.waiting = 0;

@@ -17,6 +17,7 @@ use super::upkeep::Upkeep;
 use super::worker::Worker;
 use crate::backoff::Reconnect;
 use crate::error::RunError;
+use crate::health::Stage;
 use crate::lane::Lane;
 use crate::outbox::Outbox;
 use crate::{identity, step};
@@ -28,10 +29,15 @@ const LAST_WRITE: Duration = Duration::from_millis(350);
 /// Runs under a new worker id until `stop` fires or the lease is lost.
 pub(crate) async fn run(outbox: &Outbox, stop: &CancellationToken) -> Result<(), RunError> {
     let roster = Arc::new(Roster::of(outbox));
+    outbox.vitals().enter(Stage::Starting);
     let Some((worker, registered)) = register(outbox, &roster, stop).await else { return Ok(()) };
+    outbox.vitals().renewed(registered);
     let keeper = LeaseKeeper::start(outbox, worker, registered).map_err(RunError::Thread)?;
     tracing::info!(%worker, handlers = roster.len(), schema = outbox.schema().as_str(), "worker started");
     let epoch = Epoch::start(outbox, worker, roster);
+    if !stop.is_cancelled() {
+        outbox.vitals().enter(Stage::Running);
+    }
     tokio::select! {
         () = stop.cancelled() => epoch.shut_down(outbox, &keeper).await,
         () = keeper.lost.cancelled() => epoch.abandon().await,
@@ -165,7 +171,7 @@ fn watched(broken: &CancellationToken, service: impl Future<Output = ()> + Send 
 /// Registers, trying for as long as it takes. Answers when the registration was sent: the lease counts from then.
 async fn register(outbox: &Outbox, roster: &Roster, stop: &CancellationToken) -> Option<(Uuid, Instant)> {
     let mut lane = Lane::new(&outbox.pool().connect_options(), "register");
-    let mut reconnect = Reconnect::default();
+    let mut reconnect = Reconnect::of(outbox, "register");
     let config = outbox.config();
     let (statements, name, ranges, lease) =
         (outbox.statements(), &config.name, roster.announced(), config.lease.length());
@@ -180,7 +186,7 @@ async fn register(outbox: &Outbox, roster: &Roster, stop: &CancellationToken) ->
                 lane.close().await;
                 return Some((worker, sent));
             }
-            Err(error) => reconnect.failed("register", &error, stop).await,
+            Err(error) => reconnect.failed(&error, stop).await,
         }
     }
     None

@@ -7,13 +7,13 @@ use outbox_core::lease::Lease;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error::told;
-use crate::lane::Lane;
+use crate::backoff::Reconnect;
+use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::step;
 
-/// How soon a failed renewal is tried again.
-const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// The least time that a renewal is given, and a last try behind the time to stop.
+const LEAST_LIMIT: Duration = Duration::from_millis(200);
 
 /// The running keeper of one worker's lease.
 #[derive(Debug)]
@@ -71,16 +71,24 @@ impl Renewals {
         // However this ends, by a panic too, nobody acts on without a lease that is renewed.
         let _lost = self.lost.clone().drop_guard();
         let mut pause = self.lease.renew_every();
+        let mut reconnect = Reconnect::of(&self.outbox, "renew");
         loop {
             let left = self.lease.stop_after().saturating_sub(self.renewed.elapsed());
             tokio::time::sleep(pause.min(left)).await;
             pause = match self.renew().await {
-                Some(true) => self.lease.renew_every(),
-                Some(false) => {
+                Ok(true) => {
+                    reconnect.succeeded();
+                    self.lease.renew_every()
+                }
+                Ok(false) => {
                     tracing::error!(worker = %self.worker, "lease lost: another node has taken over; every execution is cancelled");
                     break;
                 }
-                None => RETRY_DELAY,
+                Err(error) => {
+                    let left = self.lease.stop_after().saturating_sub(self.renewed.elapsed());
+                    let _ = tokio::time::timeout(left, reconnect.failed(&error, &self.lost)).await;
+                    Duration::ZERO
+                }
             };
             if self.renewed.elapsed() >= self.lease.stop_after() {
                 tracing::error!(worker = %self.worker, lease = ?self.lease.length(), "the lease could not be renewed in time; every execution is cancelled");
@@ -89,26 +97,20 @@ impl Renewals {
         }
     }
 
-    /// Whether the lease is still ours; `None` when there was no answer.
-    async fn renew(&mut self) -> Option<bool> {
+    /// Whether the lease is still ours.
+    async fn renew(&mut self) -> Result<bool, LaneError> {
         let sent = Instant::now();
         let (outbox, worker, length) = (&self.outbox, self.worker, self.lease.length());
-        let limit = self.lease.stop_after().saturating_sub(self.renewed.elapsed()).max(RETRY_DELAY);
+        let limit = self.lease.stop_after().saturating_sub(self.renewed.elapsed()).max(LEAST_LIMIT);
         let renewal =
             async |connection: &mut _| step::renew::renew(connection, outbox.statements(), worker, length).await;
         // Bounded as a whole, the connecting too: the lease does not wait.
-        match tokio::time::timeout(limit, self.lane.run(limit, renewal)).await {
-            Ok(Ok(ours)) => {
-                if ours {
-                    self.renewed = sent;
-                }
-                Some(ours)
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(worker = %self.worker, error = told(&error), "the lease was not renewed, trying again");
-                None
-            }
-            Err(_) => None,
+        let answer = tokio::time::timeout(limit, self.lane.run(limit, renewal)).await;
+        let ours = answer.unwrap_or(Err(LaneError::Deadline(limit)))?;
+        if ours {
+            self.renewed = sent;
+            self.outbox.vitals().renewed(sent);
         }
+        Ok(ours)
     }
 }

@@ -1,39 +1,135 @@
-//! Listens for the wakes of other processes. A wake that is missed costs one poll, so every (re)connect is followed by a kick.
+//! Listens for the wakes of other processes, and proves now and then that it hears: a connection can be dead without saying so,
+//! and a transaction pooler swallows notifications without a word.
+//!
+//! A wake that is missed costs one poll, so every (re)connect is followed by a kick; and a worker whose listener hears nothing
+//! polls more often than it was told to.
 
+use std::time::Duration;
+
+use sqlx::Executor as _;
 use sqlx::postgres::{PgListener, PgPoolOptions};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::backoff::Reconnect;
+use crate::health::Listening;
+use crate::lane::{self, LaneError};
 use crate::outbox::Outbox;
+
+/// How often it sends a notification to itself, and how soon that has to arrive.
+const PROVE_EVERY: Duration = Duration::from_secs(5);
+const HEARD_WITHIN: Duration = Duration::from_secs(3);
+/// How long it can be that none could be sent, before its own connection is held to be as dead as the sender's.
+const UNPROVEN_LIMIT: Duration = Duration::from_secs(15);
+/// When a connection that never heard anything is tried again.
+const DEAF_DELAY: Duration = Duration::from_mins(1);
+
+/// Why a connection is given up.
+enum Lost {
+    Failed(LaneError),
+    /// What it sent to itself did not arrive; `before` tells whether anything ever had.
+    Silent {
+        before: bool,
+    },
+}
 
 /// Listens until it is stopped, and connects again for as long as that takes.
 pub(crate) async fn run(outbox: Outbox, stop: CancellationToken) {
-    let mut reconnect = Reconnect::default();
+    let vitals = std::sync::Arc::clone(outbox.vitals());
+    let mut reconnect = Reconnect::of(&outbox, "listen");
     while !stop.is_cancelled() {
-        let listened = tokio::select! {
-            () = stop.cancelled() => return,
-            listened = listen(&outbox, &mut reconnect) => listened,
+        vitals.listening_is(Listening::Connecting);
+        let lost = tokio::select! {
+            () = stop.cancelled() => break,
+            lost = listen(&outbox, &mut reconnect) => lost,
         };
-        if let Err(error) = listened {
-            reconnect.failed("listen", &error, &stop).await;
+        // The worker polls more often from now on.
+        outbox.inner().wake.local.notify_one();
+        match lost {
+            Lost::Failed(error) => reconnect.failed(&error, &stop).await,
+            Lost::Silent { before: true } => {
+                tracing::warn!(
+                    "the listener's connection is dead: what was sent to it did not arrive; connecting again"
+                );
+            }
+            Lost::Silent { before: false } => {
+                vitals.listening_is(Listening::Deaf);
+                tracing::warn!(
+                    "notifications do not arrive here, so the work of other processes is found by polling; behind a transaction \
+                     pooler say `.transaction_pooler()`, or give the engine a direct connection"
+                );
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = sleep(DEAF_DELAY) => {}
+                }
+            }
+        }
+    }
+    vitals.listening_is(Listening::Off);
+}
+
+/// Connects and listens until the connection is lost.
+async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Lost {
+    let own = format!("outbox_{}", Uuid::new_v4().simple());
+    let connected = timeout(lane::CONNECT_LIMIT, connect(outbox, &own)).await;
+    let mut listener = match connected {
+        Ok(Ok(listener)) => listener,
+        Ok(Err(error)) => return Lost::Failed(error.into()),
+        Err(_) => return Lost::Failed(LaneError::Deadline(lane::CONNECT_LIMIT)),
+    };
+    // Whatever was committed before this LISTEN took hold.
+    outbox.inner().wake.local.notify_one();
+    let heard = Notify::new();
+    tokio::select! {
+        error = hear(outbox, &mut listener, &own, &heard) => Lost::Failed(error.into()),
+        lost = prove(outbox, &own, &heard, reconnect) => lost,
+    }
+}
+
+async fn connect(outbox: &Outbox, own: &str) -> Result<PgListener, sqlx::Error> {
+    // A pool of its own, of one connection: a listener must never share one.
+    let options = outbox.pool().connect_options().as_ref().clone().application_name("outbox listen");
+    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(lane::CONNECT_LIMIT).connect_lazy_with(options);
+    let mut listener = PgListener::connect_with(&pool).await?;
+    // It would connect again without the settings, and without our backoff.
+    listener.eager_reconnect(false);
+    listener.execute("set idle_session_timeout = 0").await?;
+    listener.listen_all([outbox.inner().wake.channel(), own]).await?;
+    Ok(listener)
+}
+
+/// Wakes the worker at each notification of others; one of our own only proves that the connection works.
+async fn hear(outbox: &Outbox, listener: &mut PgListener, own: &str, heard: &Notify) -> sqlx::Error {
+    loop {
+        match listener.try_recv().await {
+            Ok(Some(notification)) if notification.channel() == own => heard.notify_one(),
+            Ok(Some(_)) => outbox.inner().wake.local.notify_one(),
+            Ok(None) => return sqlx::Error::Io(std::io::ErrorKind::ConnectionAborted.into()),
+            Err(error) => return error,
         }
     }
 }
 
-async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Result<(), sqlx::Error> {
-    // A pool of its own, of one connection: a listener must never share one.
-    let options = outbox.pool().connect_options().as_ref().clone().application_name("outbox listen");
-    let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
-    let mut listener = PgListener::connect_with(&pool).await?;
-    let wake = &outbox.inner().wake;
-    sqlx::Executor::execute(&mut listener, "set idle_session_timeout = 0").await?;
-    listener.listen(wake.channel()).await?;
-    // Whatever was committed before this LISTEN took hold.
-    wake.local.notify_one();
+/// Sends to itself, by another connection, and waits for it. A pooler would hand back over the same connection what it does not
+/// hand on to a waiting one.
+async fn prove(outbox: &Outbox, own: &str, heard: &Notify, reconnect: &mut Reconnect) -> Lost {
+    let mut proven = Instant::now();
+    let mut before = false;
     loop {
-        reconnect.succeeded();
-        // `None`: it was disconnected, and has connected and listened again; in between anything may have been missed.
-        listener.try_recv().await?;
-        wake.local.notify_one();
+        if outbox.inner().wake.heartbeat(own).await.is_ok() {
+            if timeout(HEARD_WITHIN, heard.notified()).await.is_err() {
+                return Lost::Silent { before };
+            }
+            (proven, before) = (Instant::now(), true);
+            reconnect.succeeded();
+            outbox.vitals().listening_is(Listening::Hears);
+            sleep(PROVE_EVERY).await;
+        } else if proven.elapsed() > UNPROVEN_LIMIT {
+            return Lost::Failed(LaneError::Deadline(UNPROVEN_LIMIT));
+        } else {
+            sleep(HEARD_WITHIN).await;
+        }
     }
 }

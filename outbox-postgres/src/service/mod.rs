@@ -9,6 +9,7 @@ mod listener;
 mod pace;
 mod roster;
 mod settler;
+mod underway;
 mod upkeep;
 mod worker;
 
@@ -20,11 +21,13 @@ pub(crate) use self::drain::drain;
 pub use self::drain::{DrainError, Drained};
 pub(crate) use self::roster::Roster;
 use crate::error::RunError;
+use crate::health::Stage;
 use crate::outbox::Outbox;
 
 /// Runs one epoch behind the other: a worker whose lease was lost begins again under a new id.
 pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
     let _running = Running::claim(outbox)?;
+    let _stage = Staged::enter(outbox);
     // Fires when the shutdown is asked for, and when this future is dropped.
     let stop = CancellationToken::new();
     let _stop_on_drop = stop.clone().drop_guard();
@@ -37,9 +40,28 @@ pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()>) -> 
     tokio::pin!(epochs);
     tokio::select! {
         ended = &mut epochs => return ended,
-        () = shutdown => stop.cancel(),
+        () = shutdown => {
+            outbox.vitals().enter(Stage::Stopping);
+            stop.cancel();
+        }
     }
     epochs.await
+}
+
+/// For as long as `run` runs, in whatever way it ends.
+struct Staged<'a>(&'a Outbox);
+
+impl<'a> Staged<'a> {
+    fn enter(outbox: &'a Outbox) -> Self {
+        outbox.vitals().enter(Stage::Starting);
+        Self(outbox)
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        self.0.vitals().enter(Stage::Ended);
+    }
 }
 
 /// At most one `run` or `drain` at a time in one outbox.

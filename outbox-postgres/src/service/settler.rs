@@ -74,7 +74,7 @@ impl Settler {
     async fn write(&mut self, batch: Vec<Settlement>) -> Vec<Settlement> {
         let mut locked = Vec::new();
         let mut parts = vec![batch];
-        let mut reconnect = Reconnect::default();
+        let mut reconnect = Reconnect::of(&self.outbox, "settle");
         let mut resent = false;
         while let Some(mut part) = parts.pop() {
             if part.is_empty() || self.give_up.is_cancelled() {
@@ -89,7 +89,7 @@ impl Settler {
                     Class::Connection | Class::Setup => {
                         // Written or not, sending it again is harmless: what was settled has no claim any more.
                         resent = true;
-                        reconnect.failed("settle", &error, &self.give_up).await;
+                        reconnect.failed(&error, &self.give_up).await;
                         parts.push(part);
                     }
                     Class::Conflict | Class::Locked | Class::Refused if part.len() > 1 => {

@@ -52,7 +52,7 @@ impl Upkeep {
     pub(crate) async fn run(mut self) {
         let now = Instant::now();
         let mut due = Due { backfill: now, recover: now + RECOVER_EVERY, partition: now, bury: now + BURY_EVERY };
-        let mut reconnect = Reconnect::default();
+        let mut reconnect = Reconnect::of(&self.outbox, "upkeep");
         while !self.stop.is_cancelled() {
             let stop = self.stop.clone();
             let round = tokio::select! {
@@ -61,7 +61,7 @@ impl Upkeep {
             };
             match round {
                 Ok(()) => reconnect.succeeded(),
-                Err(error) => reconnect.failed("upkeep", &error, &self.stop).await,
+                Err(error) => reconnect.failed(&error, &self.stop).await,
             }
             tokio::select! {
                 () = self.stop.cancelled() => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use outbox_core::transition::{Next, Risk};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -13,7 +13,9 @@ use uuid::Uuid;
 use super::dispatcher::{Dispatcher, Ended, Started};
 use super::in_hand::InHand;
 use super::roster::Roster;
+use super::underway::Underway;
 use crate::backoff::Reconnect;
+use crate::health::Listening;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
@@ -28,6 +30,11 @@ const CLAIM_LIMIT: Duration = Duration::from_secs(3);
 /// A claim that takes longer may have a plan for a table that has grown since.
 const SLOW_CLAIM: Duration = Duration::from_millis(50);
 const DISCARD_EVERY: Duration = Duration::from_secs(1);
+
+/// How often the loop comes round at least.
+const PULSE: Duration = Duration::from_secs(1);
+/// The poll interval at most of a worker that hears no wakes of others, though it was to listen.
+const UNHEARD_POLL: Duration = Duration::from_secs(1);
 
 /// What a worker needs besides its own state.
 pub(crate) struct Worker {
@@ -47,13 +54,15 @@ struct Slot {
     handler: usize,
     risk: Risk,
     started: Instant,
-    finished: mpsc::UnboundedSender<Ended>,
+    number: u64,
+    finished: mpsc::UnboundedSender<(u64, Ended)>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         // The loop is gone only when nobody counts slots any more.
-        let _ = self.finished.send(Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() });
+        let ended = Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() };
+        let _ = self.finished.send((self.number, ended));
     }
 }
 
@@ -68,31 +77,39 @@ impl Worker {
         let mut dispatcher =
             Dispatcher::new(Arc::clone(&self.roster), self.roster.slots(&self.outbox), config.batch, config.prefetch);
         let mut due = true;
-        let mut under_way = false;
+        let mut asked = false;
+        let mut underway = Underway::default();
+        let mut pulse = tokio::time::interval(PULSE);
+        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut next_poll = Instant::now();
         loop {
             while let Some(started) = dispatcher.start() {
-                self.execute(started, &finished, &executions);
+                let number = underway.started(started.handler);
+                self.execute(started, number, &finished, &executions);
             }
-            if !under_way && let Some(wanted) = dispatcher.wanted(due) {
+            if !asked && let Some(wanted) = dispatcher.wanted(due) {
                 due = false;
-                next_poll = Instant::now() + jittered(config.poll_interval);
+                next_poll = Instant::now() + jittered(self.poll_interval());
                 // The claimer takes one request at a time, and one only is under way.
-                under_way = requests.try_send(wanted).is_ok();
+                asked = requests.try_send(wanted).is_ok();
             }
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                Some(ended) = slots.recv() => due |= dispatcher.finished(&ended),
+                Some((number, ended)) = slots.recv() => {
+                    underway.ended(number);
+                    due |= dispatcher.finished(&ended);
+                }
                 answer = claimed.recv() => {
                     let answer = answer.expect("the claimer ends only behind this loop, or by a panic");
                     dispatcher.accept(&answer.asked, answer.jobs);
-                    under_way = false;
+                    asked = false;
                 }
                 () = self.outbox.inner().wake.local.notified() => due = true,
                 () = sleep_until(next_poll) => {
                     due = true;
-                    next_poll = Instant::now() + jittered(config.poll_interval);
+                    next_poll = Instant::now() + jittered(self.poll_interval());
                 }
+                _ = pulse.tick() => self.report(&underway, &dispatcher),
             }
         }
         drop(requests);
@@ -105,6 +122,26 @@ impl Worker {
         self.give_back(back).await;
         executions.close();
         executions.wait().await;
+    }
+
+    /// How long an idle worker waits for a wake. One that would hear none does not wait long.
+    fn poll_interval(&self) -> Duration {
+        let config = self.outbox.config();
+        let hears = config.poll_only || self.outbox.vitals().listening() == Listening::Hears;
+        if hears { config.poll_interval } else { config.poll_interval.min(UNHEARD_POLL) }
+    }
+
+    /// Says that the loop comes round, and what does not end.
+    fn report(&self, underway: &Underway, dispatcher: &Dispatcher) {
+        let vitals = self.outbox.vitals();
+        vitals.turned(underway.len());
+        // While outcomes cannot be written, executions that ended hold their slots too: that is no handler's fault.
+        let overdue = if vitals.is_failing("settle") {
+            Vec::new()
+        } else {
+            underway.overdue(&self.roster, |handler| dispatcher.most_for(handler))
+        };
+        vitals.overdue_are(overdue);
     }
 
     /// The claims run in a task of their own, so that a slow one does not keep finished slots from being used.
@@ -124,9 +161,20 @@ impl Worker {
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
 
-    fn execute(&self, started: Started, finished: &mpsc::UnboundedSender<Ended>, executions: &TaskTracker) {
-        let slot =
-            Slot { handler: started.handler, risk: started.risk, started: Instant::now(), finished: finished.clone() };
+    fn execute(
+        &self,
+        started: Started,
+        number: u64,
+        finished: &mpsc::UnboundedSender<(u64, Ended)>,
+        executions: &TaskTracker,
+    ) {
+        let slot = Slot {
+            handler: started.handler,
+            risk: started.risk,
+            started: Instant::now(),
+            number,
+            finished: finished.clone(),
+        };
         let execution = Execution {
             outbox: self.outbox.clone(),
             handler: self.roster.handler(started.handler),
@@ -197,7 +245,7 @@ struct Claimer {
 
 impl Claimer {
     async fn run(mut self, mut requests: mpsc::Receiver<Wanted>, claimed: mpsc::Sender<Answer>) {
-        let mut reconnect = Reconnect::default();
+        let mut reconnect = Reconnect::of(&self.outbox, "claim");
         while let Some(wanted) = requests.recv().await {
             // What it asked for, which can be less than was wanted, tells how to read how much came.
             let asked = wanted.at_most(self.most);
@@ -216,6 +264,7 @@ impl Claimer {
         match self.ask(claim_id, wanted).await {
             Ok(jobs) => {
                 reconnect.succeeded();
+                self.outbox.vitals().claimed();
                 // Only a full answer tells that more would have come through; an empty one tells nothing.
                 if i32::try_from(jobs.len()).is_ok_and(|jobs| jobs >= wanted.most) {
                     self.most = self.most.saturating_mul(2);
@@ -241,7 +290,7 @@ impl Claimer {
             self.most = (wanted.most / 2).max(1);
         }
         if error.class() != Class::Conflict {
-            reconnect.failed("claim", error, &self.stop).await;
+            reconnect.failed(error, &self.stop).await;
         }
         self.outbox.inner().wake.local.notify_one();
     }

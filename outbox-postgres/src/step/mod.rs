@@ -66,6 +66,7 @@ statements!(
     restored,
     settle,
     settle_tx,
+    survey_connections,
     survey_handlers,
     survey_jobs,
     unregister,

@@ -46,3 +46,12 @@ pub(crate) async fn unclaimed(
     };
     rows.iter().map(read).collect()
 }
+
+/// How many connections this process's role may have; `None` when the catalogue does not show its limits.
+pub(crate) async fn connections(
+    connection: &mut PgConnection,
+    statements: &Statements,
+) -> Result<Option<u32>, sqlx::Error> {
+    let most: Option<i32> = sqlx::query_scalar(statements.survey_connections.text()).fetch_optional(connection).await?;
+    Ok(most.map(|most| most.max(0).cast_unsigned()))
+}
