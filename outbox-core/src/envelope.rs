@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::id::EventId;
+use crate::misfit::{self, Misfit};
 
 /// A published event (or an enqueued job) with its context, its payload still undecoded.
 #[derive(Debug, Clone)]
@@ -97,13 +98,15 @@ impl Payload {
     /// The value of this payload.
     ///
     /// # Errors
-    /// When the JSON does not fit `T`; the error names the place, as `lines[2].quantity`.
+    /// When the JSON does not fit `T`; the error names the place, as `lines[2].quantity`, and does not repeat the value.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
         // The fast way first: keeping track of the place costs, and is wanted only by the error.
         serde_json::from_str(&self.0).or_else(|_| {
             let reader = &mut serde_json::Deserializer::from_str(&self.0);
-            serde_path_to_error::deserialize(reader)
-                .map_err(|error| DecodeError { path: error.path().to_string(), source: error.into_inner() })
+            serde_path_to_error::deserialize(reader).map_err(|error| {
+                let source = Misfit::of(error.inner());
+                DecodeError { path: misfit::place(error.path(), &source), source }
+            })
         })
     }
 }
@@ -120,11 +123,11 @@ impl std::fmt::Debug for Payload {
 #[error("the payload does not decode at `{path}`")]
 pub struct DecodeError {
     path: String,
-    source: serde_json::Error,
+    source: Misfit,
 }
 
 impl DecodeError {
-    /// Where in the payload, as `lines[2].quantity`.
+    /// Where in the payload, as `lines[2].quantity`; `*` stands for the key of a map.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path

@@ -28,6 +28,7 @@ pub mod idempotency;
 pub mod job;
 pub mod lease;
 pub mod message;
+pub mod misfit;
 pub mod name;
 pub mod outcome;
 pub mod registry;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outbox_core::{Fault, JobId};
 
+use crate::discreet::discreet;
 use crate::jsonb::Refusal;
 use crate::lane::LaneError;
 use crate::schema::{InvalidSchema, Schema};
@@ -125,7 +126,7 @@ pub enum PublishError {
     Database {
         /// The event's or job's name.
         name: &'static str,
-        /// What the database says.
+        /// What the database says, without the detail that quotes the row.
         source: sqlx::Error,
     },
 }
@@ -136,6 +137,7 @@ fn quoted(names: &[String]) -> String {
 
 impl PublishError {
     pub(crate) fn database(name: &'static str, schema: &Schema, source: sqlx::Error) -> Self {
+        let source = discreet(source);
         if is_not_migrated(&source) {
             Self::NotMigrated { schema: schema.as_str().to_owned(), source }
         } else {
@@ -347,7 +349,13 @@ pub enum OperationError {
     UnknownSubscriber(String),
     /// The database refused a statement or was not there.
     #[error("the command was not carried out")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for OperationError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(discreet(error))
+    }
 }
 
 /// `Debug` as a person reads it: the message and its causes. What `main` returns and what `unwrap` meets is printed so.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 
+use crate::discreet::discreet;
 use crate::sqlstate::{self, Class};
 
 /// How many connections of its own the engine holds for a worker: claim, settle, renew and upkeep; listen and wake unless it only
@@ -41,7 +42,13 @@ pub(crate) enum LaneError {
     #[error("no answer from the database within {0:?}")]
     Deadline(Duration),
     #[error(transparent)]
-    Database(#[from] sqlx::Error),
+    Database(sqlx::Error),
+}
+
+impl From<sqlx::Error> for LaneError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(discreet(error))
+    }
 }
 
 impl LaneError {

@@ -23,6 +23,7 @@ mod backoff;
 mod builder;
 mod cancellation;
 mod config;
+mod discreet;
 mod enqueue;
 mod error;
 mod fan_out;

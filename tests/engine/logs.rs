@@ -7,20 +7,37 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Lines of level warn and above, `message field=value ..`.
+/// Lines, `message field=value ..`.
 #[derive(Clone, Default)]
-pub struct Logs(Arc<Mutex<Vec<String>>>);
+pub struct Logs {
+    lines: Arc<Mutex<Vec<String>>>,
+    everything: bool,
+}
 
 impl Logs {
-    /// Writes down what is said on this thread for as long as the guard lives.
+    /// Writes down what the engine says on this thread, of level warn and above, for as long as the guard lives.
     pub fn of_this_thread() -> (Self, tracing::subscriber::DefaultGuard) {
-        let logs = Self::default();
-        let guard = tracing::subscriber::set_default(logs.clone());
-        (logs, guard)
+        Self::default().listen()
+    }
+
+    /// Writes down whatever anybody says on this thread, of every level, fields of spans too.
+    pub fn of_everything() -> (Self, tracing::subscriber::DefaultGuard) {
+        Self { everything: true, ..Self::default() }.listen()
+    }
+
+    fn listen(self) -> (Self, tracing::subscriber::DefaultGuard) {
+        let guard = tracing::subscriber::set_default(self.clone());
+        (self, guard)
     }
 
     pub fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.lines.lock().unwrap().clone()
+    }
+
+    fn push(&self, record: impl FnOnce(&mut Line)) {
+        let mut line = Line { message: String::new(), fields: String::new() };
+        record(&mut line);
+        self.lines.lock().unwrap().push(format!("{}{}", line.message, line.fields));
     }
 }
 
@@ -41,21 +58,22 @@ impl Visit for Line {
 
 impl Subscriber for Logs {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.level() <= &Level::WARN && metadata.target().starts_with("outbox")
+        self.everything || (metadata.level() <= &Level::WARN && metadata.target().starts_with("outbox"))
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        self.push(|line| span.record(line));
         Id::from_u64(1)
     }
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        self.push(|line| values.record(line));
+    }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line { message: String::new(), fields: String::new() };
-        event.record(&mut line);
-        self.0.lock().unwrap().push(format!("{}{}", line.message, line.fields));
+        self.push(|line| event.record(line));
     }
 
     fn enter(&self, _: &Id) {}

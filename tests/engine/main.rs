@@ -35,6 +35,7 @@ mod retry;
 mod roles;
 mod run;
 mod scope;
+mod secrets;
 mod services;
 mod settle;
 mod shutdown;
