@@ -16,6 +16,7 @@ mod decode;
 mod dedupe;
 mod enqueue;
 mod floor;
+mod half_open;
 mod health;
 mod lease;
 mod linkage;

@@ -5,6 +5,7 @@ mod arguments;
 mod artifacts;
 mod child;
 mod demo;
+mod mechanisms;
 mod proofs;
 mod soak;
 mod test;
@@ -28,6 +29,9 @@ OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
   cargo xtask soak [--runs 20] [--seed 1] [--limit 300] [ARGUMENT..]
                                       Run the demo many times, each with a kill at another point, and check the proof
                                       of each. --limit: seconds a run may take. Other arguments go to the demo.
+  cargo xtask mechanisms [--write] [NAME..]
+                                      Take the mechanism behind each guarantee out, one at a time, in a copy, and see
+                                      the test fail that names it. --write: write docs/mechanisms.md.
   cargo xtask help                    Show this.
 ";
 
@@ -46,6 +50,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "test" => test::command(&arguments),
         "proofs" => proofs::command(arguments),
         "demo" => demo::command(arguments),
+        "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

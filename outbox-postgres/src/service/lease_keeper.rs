@@ -101,7 +101,9 @@ impl Renewals {
     async fn renew(&mut self) -> Result<bool, LaneError> {
         let sent = Instant::now();
         let (outbox, worker, length) = (&self.outbox, self.worker, self.lease.length());
-        let limit = self.lease.stop_after().saturating_sub(self.renewed.elapsed()).max(LEAST_LIMIT);
+        // Half of what is left, so that one that waits on a dead connection leaves time for another over a new one.
+        let left = self.lease.stop_after().saturating_sub(self.renewed.elapsed());
+        let limit = (left / 2).max(LEAST_LIMIT);
         let renewal =
             async |connection: &mut _| step::renew::renew(connection, outbox.statements(), worker, length).await;
         // Bounded as a whole, the connecting too: the lease does not wait.
