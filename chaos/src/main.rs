@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::from(u8::try_from(node::NOT_OPENED).unwrap_or(2))
+            ExitCode::from(2)
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::plan::Plan;
 /// How many violations are told in full, each with the whole story of its job.
 const TOLD: usize = 20;
 
+const ABORTED: &str = "abort by a handler";
+
 /// What was done and what was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -73,8 +75,12 @@ impl Report {
         if history.starved > 0 {
             by_kind.insert("full pool".to_owned(), history.starved);
         }
+        // Not planned, but drawn by the seed with the load.
+        let aborted = history.deaths.iter().filter(|death| death.how.starts_with("signal: 6")).count();
+        by_kind.insert(ABORTED.to_owned(), count(aborted));
         by_kind.retain(|_, happened| *happened > 0);
         let faults = by_kind.values().sum();
+        let happened: u64 = by_kind.iter().filter(|(kind, _)| *kind != ABORTED).map(|(_, times)| times).sum();
         let told = verdict.violations.iter().take(TOLD).map(|violation| {
             let story = violation.job.as_ref().map(|job| story(history, job)).unwrap_or_default();
             format!("{}: {}\n{story}", violation.rule, violation.what)
@@ -84,7 +90,7 @@ impl Report {
             seconds: plan.length.as_secs_f64(),
             faults,
             by_kind,
-            missed: planned.saturating_sub(faults),
+            missed: planned.saturating_sub(happened),
             processes: count(history.deaths.len()),
             transactions: Transactions::of(history),
             jobs: verdict.jobs,

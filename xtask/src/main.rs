@@ -36,7 +36,8 @@ OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
   cargo xtask chaos [--seed 1] [--minutes 10] [ARGUMENT..]
                                       Run workers and publishers on a server of its own while faults of every kind meet
                                       them, and check the whole history; fails when a guarantee was broken. --plan: print
-                                      which faults the seed holds. --help: the other arguments.
+                                      which faults the seed holds. --release: with programs that are
+                                      optimized. --help: the other arguments.
   cargo xtask help                    Show this.
 ";
 
@@ -57,7 +58,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "demo" => demo::command(arguments),
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
-        "chaos" => chaos::command(&arguments),
+        "chaos" => chaos::command(arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

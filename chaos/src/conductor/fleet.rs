@@ -41,6 +41,7 @@ pub(super) struct Place {
     pub(super) proxy: Proxy,
     ledger: Ledger,
     folder: PathBuf,
+    program: PathBuf,
     arguments: Vec<String>,
     present: Mutex<Option<Present>>,
     /// Whether it is to be left empty.
@@ -67,6 +68,7 @@ impl Fleet {
         began: Monotonic,
     ) -> anyhow::Result<Self> {
         let each = rate / f64::from(u32::try_from(plan.nodes.publishers.max(1))?);
+        let program = own_program(folder).context("the program")?;
         let mut places = BTreeMap::new();
         for name in plan.nodes.places() {
             let proxy = Proxy::start(url).context("a proxy")?;
@@ -85,6 +87,7 @@ impl Fleet {
                 proxy,
                 ledger: ledger.clone(),
                 folder: folder.to_owned(),
+                program: program.clone(),
                 arguments,
                 present: Mutex::default(),
                 stop: watch::Sender::new(false),
@@ -174,10 +177,12 @@ impl Place {
     fn spawn(&self, number: u64) -> anyhow::Result<Present> {
         let name = format!("{}.{number}", self.name);
         let log = File::create(self.folder.join(format!("{name}.log")))?;
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(["--name", &name]);
         // The end of our input is the sign for it to end, should we die.
         command.stdin(Stdio::piped()).stderr(log);
+        // Handlers panic on purpose, and to look up the frames of each would be most of what the process does.
+        command.env("RUST_BACKTRACE", "0");
         self.ledger.say(Entry::Born { node: name.clone() });
         Ok(Present { name, process: Arc::new(Process::spawn(&mut command)?) })
     }
@@ -185,6 +190,13 @@ impl Place {
     fn set(&self, present: Option<Present>) {
         *self.present.lock().unwrap_or_else(PoisonError::into_inner) = present;
     }
+}
+
+/// This program under a name that nobody replaces while it runs: a build does that, and the processes of a run are one program.
+fn own_program(folder: &Path) -> std::io::Result<PathBuf> {
+    let (own, kept) = (std::env::current_exe()?, folder.join("outbox-chaos"));
+    std::fs::hard_link(&own, &kept).or_else(|_| std::fs::copy(&own, &kept).map(drop))?;
+    Ok(kept)
 }
 
 async fn supervise(place: Arc<Place>) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use outbox::{Outbox, OutboxBuilder};
+use outbox::{BuildError, Outbox, OutboxBuilder};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tracing_subscriber::EnvFilter;
@@ -100,8 +100,15 @@ impl Opened {
         Monotonic(self.node.began)
     }
 
+    /// Without its database the process ends at once, and another follows; whatever else is wrong is an error.
     async fn outbox(&self) -> anyhow::Result<Outbox> {
-        Ok(builder(&self.pool, &self.ledger).name(&self.node.name).build().await?)
+        match builder(&self.pool, &self.ledger).name(&self.node.name).build().await {
+            Err(BuildError::Database(error)) => {
+                tracing::warn!(%error, "the database does not let this process begin");
+                std::process::exit(NOT_OPENED)
+            }
+            built => Ok(built?),
+        }
     }
 }
 
