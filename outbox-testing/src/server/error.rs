@@ -25,6 +25,14 @@ pub enum ServerError {
         /// What was wrong with it.
         reason: String,
     },
+    /// The version that was asked for is none that the engine runs on.
+    #[error(
+        "`{said}` is no major version of PostgreSQL to test on; say 14 or above, for instance `OUTBOX_PG_VERSION=16`"
+    )]
+    Version {
+        /// The version as given.
+        said: String,
+    },
     /// PostgreSQL refuses to run as root, and the system has no account to run it as.
     #[error(
         "PostgreSQL does not run as root, and neither `postgres` nor `nobody` is in /etc/passwd; create one, for instance with `useradd --system postgres`, or give `DATABASE_URL`"
@@ -48,6 +56,21 @@ pub enum ServerError {
         /// How long was waited.
         seconds: u64,
         /// The last lines of the server's log.
+        log: String,
+    },
+    /// No usable PgBouncer was found on this machine and none could be fetched.
+    #[error(
+        "no usable PgBouncer: install version 1.21 or newer (Debian 13, Alpine, Homebrew and others have it as `pgbouncer`), or name \
+         its program in `OUTBOX_PGBOUNCER`{}", listed(.tried)
+    )]
+    NoPooler {
+        /// What was looked at or tried, and why it did not do, in that order.
+        tried: Vec<String>,
+    },
+    /// PgBouncer ended before it was ready, or was not ready in time.
+    #[error("PgBouncer did not start; the end of its log: {log}")]
+    PoolerEnded {
+        /// The last lines of its log.
         log: String,
     },
     /// A server that is no replica, or does not run, was to become the one that writes.

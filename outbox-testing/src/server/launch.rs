@@ -155,7 +155,7 @@ impl Cluster {
     }
 }
 
-fn scratch(account: Account) -> Result<Scratch, ServerError> {
+pub(super) fn scratch(account: Account) -> Result<Scratch, ServerError> {
     Scratch::within(&temporary(account), "outbox-pg")
         .and_then(|scratch| account.own(scratch.path()).map(|()| scratch))
         .map_err(ServerError::io("make a folder for the server below the temporary one"))

@@ -21,6 +21,9 @@
 //!    `~/.cache/outbox`;
 //! 5. what can be fetched into the cache: with npm, else with pip, else, as root on Debian, with apt-get.
 //!
+//! `OUTBOX_PG_VERSION=16`, or [`Options::major`], asks for one major version; then the others are passed over. npm has every
+//! version since 14.
+//!
 //! `OUTBOX_PG_HIDE=1` skips 1 to 3. It is for tests only: a machine that has PostgreSQL acts like one that has not.
 //!
 //! # Failover
@@ -56,6 +59,7 @@ mod find;
 mod launch;
 mod leftover;
 mod obtain;
+mod pooler;
 mod ready;
 mod replica;
 mod scratch;
@@ -67,11 +71,12 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use account::Account;
-use binaries::Binaries;
+use binaries::{Binaries, Wanted};
 use cache::Cache;
 pub use error::ServerError;
 use find::Search;
 use launch::Cluster;
+pub use pooler::Pooler;
 pub use replica::Replication;
 use supervise::Supervised;
 
@@ -86,8 +91,10 @@ pub struct Options {
     pub durable: bool,
     /// Settings of `postgresql.conf`, for instance `("max_connections", "20")`. They win over our own.
     pub settings: Vec<(String, String)>,
-    /// The folder that holds `initdb` and `postgres`, instead of a search: for a test against one version.
+    /// The folder that holds `initdb` and `postgres`, instead of a search: for a test against one installation.
     pub binaries: Option<PathBuf>,
+    /// The major version, 14 or above. Default: what `OUTBOX_PG_VERSION` says, else whichever is found first.
+    pub major: Option<u32>,
 }
 
 /// A PostgreSQL to test on: our own, or one that was given by URL.
@@ -236,21 +243,23 @@ impl Server {
 
 /// The first installation that runs here, fetched if need be.
 fn search(options: &Options, cache: &Cache, account: Account) -> Result<Binaries, ServerError> {
+    let wanted = Wanted::of(options)?;
     let search = Search::of_this_machine(cache);
     if let Some(folder) = options.binaries.as_deref().or_else(|| search.named()) {
-        return named(folder, account);
+        return named(folder, wanted, account);
     }
     let mut refused = Vec::new();
     for folder in search.candidates() {
-        match Binaries::probe(&folder, account) {
+        match Binaries::probe(&folder, wanted, account) {
             Ok(binaries) => return Ok(binaries),
             Err(reason) => refused.push(format!("{}: {reason}", folder.display())),
         }
     }
-    obtain::obtain(cache, account, refused)
+    obtain::obtain(wanted, cache, account, refused)
 }
 
 /// Whoever names a folder wants that one, and not quietly another.
-fn named(folder: &Path, account: Account) -> Result<Binaries, ServerError> {
-    Binaries::probe(folder, account).map_err(|reason| ServerError::Unusable { folder: folder.to_owned(), reason })
+fn named(folder: &Path, wanted: Wanted, account: Account) -> Result<Binaries, ServerError> {
+    Binaries::probe(folder, wanted, account)
+        .map_err(|reason| ServerError::Unusable { folder: folder.to_owned(), reason })
 }

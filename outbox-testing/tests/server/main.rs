@@ -4,6 +4,7 @@ mod given;
 mod held;
 mod obtain;
 mod orphan;
+mod pooler;
 mod replica;
 mod restart;
 mod start;

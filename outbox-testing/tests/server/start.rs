@@ -23,6 +23,17 @@ fn answers_with_the_settings_asked_for() {
     assert_eq!(ask(server.url(), "show timezone").expect("an answer"), "UTC");
 }
 
+/// A major version that was asked for is the one that starts; one that the engine does not run on is refused by name.
+#[test]
+fn a_version_asked_for_is_the_one_that_starts() {
+    let any = Server::start(&Options::default()).expect("a server");
+    let major = any.version().and_then(|version| version.split('.').next()?.parse().ok()).expect("a version");
+    let same = Server::start(&Options { major: Some(major), ..Options::default() }).expect("a server");
+    assert!(same.version().is_some_and(|version| version.starts_with(&major.to_string())));
+    let refusal = Server::start(&Options { major: Some(13), ..Options::default() }).expect_err("too old");
+    assert!(refusal.to_string().contains("`13` is no major version"), "{refusal}");
+}
+
 /// Started by root, the server runs as an unprivileged account; started by anybody else, as that one.
 #[test]
 fn runs_unprivileged_also_for_root() {

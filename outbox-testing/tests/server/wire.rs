@@ -7,7 +7,8 @@ use std::time::Duration;
 /// The first column of the first row that `sql` returns, empty without rows; an error when it does not answer.
 pub(crate) fn ask(url: &str, sql: &str) -> Result<String> {
     let mut stream = connect(url)?;
-    send(&mut stream, None, b"\x00\x03\x00\x00user\0postgres\0database\0postgres\0\0")?;
+    let database = url.rsplit('/').next().unwrap_or("postgres");
+    send(&mut stream, None, format!("\0\x03\0\0user\0postgres\0database\0{database}\0\0").as_bytes())?;
     until_idle(&mut stream)?;
     send(&mut stream, Some(b'Q'), format!("{sql}\0").as_bytes())?;
     until_idle(&mut stream)

