@@ -8,10 +8,12 @@ use std::time::Duration;
 use outbox_core::lease::Lease;
 use outbox_core::{Fault, Registry, SubscriberDescriptor, TypeMap, name};
 use sqlx::PgPool;
+use sqlx::postgres::PgConnectOptions;
 
 use crate::config::Config;
 use crate::error::{BuildError, SettingFault};
 use crate::fan_out::FanOut;
+use crate::lane::Lane;
 use crate::outbox::{Inner, Outbox};
 use crate::schema::Schema;
 use crate::step::Statements;
@@ -102,10 +104,29 @@ impl OutboxBuilder {
         self
     }
 
-    /// Neither NOTIFY nor LISTEN: work of other processes is found by polling alone. For servers and poolers where they do
-    /// not work.
+    /// Neither NOTIFY nor LISTEN: work of other processes is found by polling alone. For servers where they do not work.
     pub fn poll_only(mut self) -> Self {
         self.config.poll_only = true;
+        self
+    }
+
+    /// Where the engine's own connections go, when the application's pool goes through a pooler: past it, to the server
+    /// itself. A few connections a process; with them everything works as without a pooler, LISTEN too. This is the better one of
+    /// the two ways to live with a pooler, see the operations guide. Default: the options of the application's pool.
+    pub fn direct(mut self, server: PgConnectOptions) -> Self {
+        self.config.direct = Some(server);
+        self
+    }
+
+    /// The server is reached only through a pooler in transaction mode (PgBouncer with `pool_mode = transaction` and the
+    /// like), by the application's pool and by the engine. The engine then relies on nothing that a session holds: each of its
+    /// steps begins, sets what it needs for this transaction, and commits, which is two round trips more. Work of other processes is
+    /// found by polling alone, because LISTEN does not work there.
+    ///
+    /// Prepared statements have to work through the pooler: PgBouncer 1.21 or newer with `max_prepared_statements` above 0.
+    /// For an older one see the operations guide.
+    pub fn transaction_pooler(mut self) -> Self {
+        self.config.transaction_pooler = true;
         self
     }
 
@@ -184,6 +205,9 @@ impl OutboxBuilder {
         if !POLL_BOUNDS.contains(&self.config.poll_interval) {
             faults.push(SettingFault::PollInterval(self.config.poll_interval));
         }
+        if self.config.transaction_pooler && self.config.direct.is_some() {
+            faults.push(SettingFault::Contradiction("transaction_pooler", "direct"));
+        }
         let numbers = [
             ("concurrency", self.config.concurrency),
             ("batch", self.config.batch),
@@ -219,7 +243,9 @@ impl OutboxBuilder {
     fn assemble(self, runs: Vec<&'static SubscriberDescriptor>) -> Outbox {
         let names = self.registry.events().iter().map(|event| event.name).collect::<BTreeSet<_>>();
         let fan_outs: HashMap<_, _> = names.into_iter().map(|name| (name, FanOut::of(&self.registry, name))).collect();
-        let wake = Wake::new(&self.pool.connect_options(), self.config.schema.channel(), self.config.poll_only);
+        let options = self.config.direct.clone().map_or_else(|| self.pool.connect_options(), Arc::new);
+        let lane = Lane::new(&options, self.config.sharing(), "wake");
+        let wake = Wake::new(lane, self.config.schema.channel(), self.config.poll_only);
         let inner = Arc::new(Inner {
             statements: Statements::new(&self.config.schema),
             pool: self.pool,

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use outbox_core::lease::Lease;
 use outbox_core::transition::DEFAULT_CRASH_LIMIT;
+use sqlx::postgres::PgConnectOptions;
 
+use crate::lane::Sharing;
 use crate::schema::Schema;
 
 /// All settings, checked.
@@ -27,6 +29,10 @@ pub(crate) struct Config {
     pub(crate) poll_interval: Duration,
     /// Neither NOTIFY nor LISTEN.
     pub(crate) poll_only: bool,
+    /// What the engine connects to is a pooler that lends a session for one transaction.
+    pub(crate) transaction_pooler: bool,
+    /// Where the engine connects to, apart from the application's pool.
+    pub(crate) direct: Option<PgConnectOptions>,
     pub(crate) shutdown_budget: Duration,
     /// In bytes of JSON.
     pub(crate) payload_limit: usize,
@@ -46,10 +52,23 @@ impl Default for Config {
             lease: Lease::default(),
             poll_interval: Duration::from_secs(1),
             poll_only: false,
+            transaction_pooler: false,
+            direct: None,
             shutdown_budget: Duration::from_secs(10),
             payload_limit: 1024 * 1024,
             crash_limit: DEFAULT_CRASH_LIMIT,
         }
+    }
+}
+
+impl Config {
+    pub(crate) fn sharing(&self) -> Sharing {
+        if self.transaction_pooler { Sharing::Pooled } else { Sharing::Ours }
+    }
+
+    /// Whether it waits for NOTIFY. A session that a pooler lends for one transaction hears of nothing.
+    pub(crate) fn listens(&self) -> bool {
+        !self.poll_only && !self.transaction_pooler
     }
 }
 

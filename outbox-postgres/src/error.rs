@@ -240,6 +240,9 @@ pub enum SettingFault {
     /// A number that has to be at least one.
     #[error("`.{0}(0)`: at least 1 is needed")]
     Zero(&'static str),
+    /// Two settings of which one says the opposite of the other.
+    #[error("`.{0}` and `.{1}` contradict each other: the engine's own connections go one way")]
+    Contradiction(&'static str, &'static str),
     /// A module that declares no handler.
     #[error(
         "`.{option}` names the module `{module}`, but no linked subscriber has a name that begins with `{module}.`; linked are: {linked}"

@@ -3,6 +3,9 @@
 //! Handlers cannot take it, however many connections they want, and no service waits for another's. A statement whose answer
 //! did not come in time leaves the connection in an unknown state, so the connection is closed; what the statement did is
 //! then unknown too, and every statement of the engine is written so that running it again is harmless.
+//!
+//! Behind a transaction pooler a lane leaves nothing in the session, which is somebody else's in the next moment: each step runs
+//! in a transaction of its own that begins with the lane's settings, in one round trip.
 
 use std::time::Duration;
 
@@ -19,9 +22,8 @@ pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
     if runs_a_worker { 4 + 2 * waking } else { waking }
 }
 
-/// Longest wait for a new connection. With the longest pause between two tries it stays below five seconds: that is how soon
-/// everything works again behind an outage of any kind.
-pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+/// Longest wait for a new connection.
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait of the server for a row that somebody else has locked.
 const LOCK_LIMIT: Duration = Duration::from_millis(500);
 
@@ -33,8 +35,18 @@ const IDLE_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Lane {
     options: PgConnectOptions,
+    sharing: Sharing,
     lock_limit: Duration,
     connection: Option<PgConnection>,
+}
+
+/// Whose the session behind a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Ours, for as long as the connection lasts.
+    Ours,
+    /// A pooler's, and ours for one transaction.
+    Pooled,
 }
 
 /// A statement of the engine that did not succeed.
@@ -72,9 +84,9 @@ impl From<LaneError> for sqlx::Error {
 
 impl Lane {
     /// A lane for `purpose`, which shows in `pg_stat_activity`.
-    pub(crate) fn new(options: &PgConnectOptions, purpose: &str) -> Self {
+    pub(crate) fn new(options: &PgConnectOptions, sharing: Sharing, purpose: &str) -> Self {
         let options = options.clone().application_name(&format!("outbox {purpose}")).disable_statement_logging();
-        Self { options, lock_limit: LOCK_LIMIT, connection: None }
+        Self { options, sharing, lock_limit: LOCK_LIMIT, connection: None }
     }
 
     /// The same lane with another limit for rows that somebody else has locked.
@@ -92,9 +104,15 @@ impl Lane {
         // nobody knows any more.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => connect(&self.options, self.lock_limit).await?,
+            None => self.connect().await?,
         };
-        let result = match tokio::time::timeout(limit, step(&mut connection)).await {
+        let run = async {
+            match self.sharing {
+                Sharing::Ours => step(&mut connection).await,
+                Sharing::Pooled => in_transaction(&mut connection, self.begin(), step).await,
+            }
+        };
+        let result = match tokio::time::timeout(limit, run).await {
             Ok(result) => result.map_err(LaneError::from),
             Err(_) => Err(LaneError::Deadline(limit)),
         };
@@ -110,22 +128,56 @@ impl Lane {
             let _ = tokio::time::timeout(Duration::from_millis(500), connection.close()).await;
         }
     }
+
+    async fn connect(&self) -> Result<PgConnection, LaneError> {
+        let attempt = async {
+            let mut connection = PgConnection::connect_with(&self.options).await?;
+            if self.sharing == Sharing::Ours {
+                connection.execute(AssertSqlSafe(self.session())).await?;
+            }
+            Ok(connection)
+        };
+        tokio::time::timeout(CONNECT_LIMIT, attempt).await.unwrap_or(Err(LaneError::Deadline(CONNECT_LIMIT)))
+    }
+
+    /// What a session of ours begins with.
+    fn session(&self) -> String {
+        // Rescue and backfill rely on a fresh snapshot for each of their statements, whatever the application has as default.
+        format!(
+            "{}; set idle_session_timeout = 0; set default_transaction_isolation = 'read committed'",
+            self.settings("set")
+        )
+    }
+
+    /// What a transaction in somebody else's session begins with.
+    fn begin(&self) -> String {
+        // Statements are prepared by the pooler for many clients, so their plans are not ours to discard.
+        format!(
+            "begin isolation level read committed; {}; set local plan_cache_mode = force_custom_plan",
+            self.settings("set local")
+        )
+    }
+
+    fn settings(&self, set: &str) -> String {
+        // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
+        format!(
+            "{set} jit = off; {set} lock_timeout = {}; {set} statement_timeout = '10s'; \
+             {set} idle_in_transaction_session_timeout = {}",
+            self.lock_limit.as_millis(),
+            IDLE_LIMIT.as_millis()
+        )
+    }
 }
 
-async fn connect(options: &PgConnectOptions, lock_limit: Duration) -> Result<PgConnection, LaneError> {
-    let attempt = async {
-        let mut connection = PgConnection::connect_with(options).await?;
-        // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
-        // Rescue and backfill rely on a fresh snapshot for each of their statements, whatever the application has as default.
-        let settings = format!(
-            "set jit = off; set lock_timeout = {}; set statement_timeout = '10s'; \
-             set idle_in_transaction_session_timeout = {}; \
-             set idle_session_timeout = 0; set default_transaction_isolation = 'read committed'",
-            lock_limit.as_millis(),
-            IDLE_LIMIT.as_millis()
-        );
-        connection.execute(AssertSqlSafe(settings)).await?;
-        Ok(connection)
-    };
-    tokio::time::timeout(CONNECT_LIMIT, attempt).await.unwrap_or(Err(LaneError::Deadline(CONNECT_LIMIT)))
+/// The step, between `begin` and a commit. One that fails is rolled back at once: its locks would otherwise stay until the next.
+async fn in_transaction<T>(
+    connection: &mut PgConnection,
+    begin: String,
+    step: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+) -> Result<T, sqlx::Error> {
+    let mut transaction = connection.begin_with(AssertSqlSafe(begin)).await?;
+    match step(&mut transaction).await {
+        Ok(done) => transaction.commit().await.map(|()| done),
+        Err(error) => Err(transaction.rollback().await.err().unwrap_or(error)),
+    }
 }

@@ -19,6 +19,7 @@
 //!      retry · snooze · return · rescue
 //! ```
 
+mod atomic;
 mod backoff;
 mod builder;
 mod cancellation;

@@ -16,7 +16,7 @@ const TRIES: usize = 10;
 
 /// Opens `outbox`, on a connection of the engine's own: the application's may have any isolation and any limits.
 pub(crate) async fn open(outbox: &Outbox) -> Result<(), BuildError> {
-    let mut lane = Lane::new(&outbox.pool().connect_options(), "build");
+    let mut lane = outbox.lane("build");
     let (statements, schema) = (outbox.statements(), outbox.schema());
     check_version(outbox, &mut lane).await?;
     let may_declare = async |connection: &mut _| step::declare::may_declare(connection, schema).await;
@@ -113,6 +113,10 @@ async fn report_undeclared(outbox: &Outbox, lane: &mut Lane) -> Result<(), Build
 /// A process whose pool alone can take every connection that it may have would leave none for the lease, and lose it under load:
 /// better not to start.
 async fn check_connections(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
+    // Behind a pooler the server's connections are not this process's: the pooler has them, and makes clients wait.
+    if outbox.config().transaction_pooler || outbox.config().direct.is_some() {
+        return Ok(());
+    }
     let statements = outbox.statements();
     let allowed = async |connection: &mut _| step::survey::connections(connection, statements).await;
     let Some(allowed) = lane.run(STATEMENT_LIMIT, allowed).await? else { return Ok(()) };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use outbox_core::{Event, Job, Metadata, Registry, SubscriberDescriptor, TypeMap};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, PgPool};
 
 use crate::builder::OutboxBuilder;
@@ -14,6 +15,7 @@ use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
 use crate::fan_out::FanOut;
 use crate::health::Health;
+use crate::lane::Lane;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
@@ -172,6 +174,17 @@ impl Outbox {
 
     pub(crate) fn vitals(&self) -> &Arc<Vitals> {
         &self.inner.vitals
+    }
+
+    /// Where the engine's own connections go.
+    pub(crate) fn engine_options(&self) -> Arc<PgConnectOptions> {
+        // Asked each time: an application may give its pool other options while it runs, for a new password.
+        self.config().direct.clone().map_or_else(|| self.pool().connect_options(), Arc::new)
+    }
+
+    /// A connection of the engine's own for `purpose`.
+    pub(crate) fn lane(&self, purpose: &str) -> Lane {
+        Lane::new(&self.engine_options(), self.config().sharing(), purpose)
     }
 
     pub(crate) fn statements(&self) -> &Statements {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Executor};
 use tokio::sync::{Mutex, Notify};
 
@@ -32,14 +31,14 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    pub(crate) fn new(options: &PgConnectOptions, channel: String, silent: bool) -> Self {
+    pub(crate) fn new(lane: Lane, channel: String, silent: bool) -> Self {
         Self {
             local: Notify::new(),
             channel,
             silent,
             wanted: AtomicBool::new(false),
             sender: Mutex::default(),
-            lane: Mutex::new(Lane::new(options, "wake")),
+            lane: Mutex::new(lane),
         }
     }
 

@@ -53,7 +53,7 @@ pub use names::assert_names_kept;
 #[cfg(feature = "harness")]
 pub use published::published;
 #[cfg(feature = "harness")]
-pub use sandbox::Sandbox;
+pub use sandbox::{POOLER_VARIABLE, Sandbox};
 #[cfg(feature = "harness")]
 pub use twice::{Twice, deliver_twice};
 #[cfg(feature = "harness")]

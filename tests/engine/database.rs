@@ -17,18 +17,19 @@ pub struct Database {
 
 impl Database {
     pub async fn new() -> Self {
-        let admin: PgConnectOptions = Sandbox::url().await.parse().unwrap();
+        let admin: PgConnectOptions = Sandbox::server_url().await.parse().unwrap();
+        let through: PgConnectOptions = Sandbox::url().await.parse().unwrap();
         let name = format!("outbox_test_{}", Uuid::new_v4().simple());
         let mut connection = PgConnection::connect_with(&admin).await.unwrap();
         connection.execute(AssertSqlSafe(format!("create database {name}"))).await.unwrap();
         connection.close().await.unwrap();
-        Self { options: admin.clone().database(&name), name, role: None, admin }
+        Self { options: through.database(&name), name, role: None, admin }
     }
 
     /// As a role that owns nothing, and may only connect to this database and create schemas in it.
     pub async fn with_plain_role(mut self) -> Self {
         let role = format!("r{}", Uuid::new_v4().simple());
-        let mut connection = PgConnection::connect_with(&self.options).await.unwrap();
+        let mut connection = PgConnection::connect_with(&self.admin.clone().database(&self.name)).await.unwrap();
         let text = format!(
             "create role {role} login nosuperuser nocreatedb nocreaterole password 'x';
              revoke all on database {name} from public; grant connect, create on database {name} to {role};
@@ -40,6 +41,14 @@ impl Database {
         self.options = self.options.clone().username(&role).password("x");
         self.role = Some(role);
         self
+    }
+
+    /// A setting that every session in it begins with.
+    pub async fn set(&self, name: &str, value: &str) {
+        let mut connection = PgConnection::connect_with(&self.admin).await.unwrap();
+        let text = format!("alter database {} set {name} = '{value}'", self.name);
+        connection.execute(AssertSqlSafe(text)).await.unwrap();
+        connection.close().await.unwrap();
     }
 
     pub async fn pool(&self) -> PgPool {

@@ -65,8 +65,7 @@ async fn an_enqueue_is_one_round_trip() {
     let shop = Shop::new().await;
     let wire = Wire::default();
     let pool = wire.pool(&shop.sandbox).await;
-    let outbox =
-        Outbox::builder(pool).schema(shop.sandbox.schema()).registry(only_events()).poll_only().build().await.unwrap();
+    let outbox = shop.sandbox.outbox_on(pool).registry(only_events()).poll_only().build().await.unwrap();
     let mut tx = outbox.begin().await.unwrap();
     outbox.enqueue(&mut tx, &mail()).await.unwrap();
     wire.take();

@@ -353,7 +353,7 @@ impl Floor {
 
     /// The same by way of another pool.
     pub fn outbox_on(&self, pool: PgPool, handlers: &[&str]) -> OutboxBuilder {
-        settings(Outbox::builder(pool).schema(self.sandbox.schema()), handlers, self.stage.clone())
+        settings(self.sandbox.outbox_on(pool), handlers, self.stage.clone())
     }
 
     /// A worker that links these handlers, running beside the test.

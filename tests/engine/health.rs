@@ -11,6 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::floor::{Do, Floor, Worker, ask};
 use crate::logs::Logs;
+use crate::support::{NOBODY_LISTENS, skipped_behind_a_pooler};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -32,15 +33,14 @@ async fn outbox(floor: &Floor, proxy: &Proxy, handlers: &[&str]) -> Outbox {
 /// asked about is no sign of life.
 #[tokio::test]
 async fn a_worker_is_ready_from_its_first_claim_to_its_end() {
+    let hears = if Sandbox::is_pooled() { Listening::Off } else { Listening::Hears };
     let floor = Floor::new().await;
     let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
     let idle = outbox.health();
     assert!(idle.is_live() && !idle.is_ready());
     assert_eq!(idle.to_string(), "not ready: no worker runs in this process");
     let worker = Worker::start(outbox.clone());
-    let ready =
-        until(&outbox, "it is ready and hears", |health| health.is_ready() && health.listening == Listening::Hears)
-            .await;
+    let ready = until(&outbox, "it is ready and hears", |health| health.is_ready() && health.listening == hears).await;
     assert!(ready.to_string().starts_with("ready: 0 of 16 executions under way, claimed "), "{ready}");
     let event = ask(&outbox, "a", [Do::Wait("gate".into())]).await;
     floor.until("desk.note", event, "running").await;
@@ -94,6 +94,9 @@ async fn a_service_that_fails_from_the_start_is_tried_again_and_told() {
 /// meanwhile elsewhere starts then, with an hour between polls.
 #[tokio::test]
 async fn a_listener_that_hears_nothing_any_more_connects_again() {
+    if skipped_behind_a_pooler(NOBODY_LISTENS) {
+        return;
+    }
     let (floor, proxy) = proxied().await;
     let outbox = outbox(&floor, &proxy, &["desk.note"]).await;
     let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
@@ -113,6 +116,9 @@ async fn a_listener_that_hears_nothing_any_more_connects_again() {
 /// polling within a second, though it was told to poll once an hour.
 #[tokio::test]
 async fn where_notifications_never_arrive_it_polls_and_says_so() {
+    if skipped_behind_a_pooler(NOBODY_LISTENS) {
+        return;
+    }
     let (floor, proxy) = proxied().await;
     let (logs, _guard) = Logs::of_this_thread();
     let outbox = outbox(&floor, &proxy, &["desk.note"]).await;
@@ -185,6 +191,9 @@ fn a_runtime_that_is_blocked_is_not_live() {
 /// that leaves the engine its own is not.
 #[tokio::test]
 async fn numbers_of_connections_that_cannot_work_are_refused_at_the_start() {
+    if skipped_behind_a_pooler("a pooler, and not the process, has the connections of the server") {
+        return;
+    }
     let floor = Floor::new().await;
     let role = format!("limited_{}", floor.sandbox.schema());
     let create = format!(

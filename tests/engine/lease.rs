@@ -28,13 +28,14 @@ async fn a_handler_that_blocks_its_thread_keeps_its_lease() {
     let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
     let event = ask(&outbox, "a", [Do::Block(3500)]).await;
     // A pool of its own, made in its runtime, which stands still meanwhile.
-    let (options, schema) = (floor.sandbox.pool().connect_options(), floor.sandbox.schema().to_owned());
+    let (options, schema) = (floor.sandbox.options(), floor.sandbox.schema().to_owned());
     let (stage, floor_stage) = (floor.stage.clone(), floor.stage.clone());
     let blocked = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let pool = sqlx::PgPool::connect_with(options.as_ref().clone()).await.unwrap();
-            let outbox = crate::floor::settings(outbox::Outbox::builder(pool).schema(schema), &["desk.note"], stage);
+            let pool = sqlx::PgPool::connect_with(options).await.unwrap();
+            let outbox = outbox_testing::Sandbox::suited(outbox::Outbox::builder(pool).schema(schema));
+            let outbox = crate::floor::settings(outbox, &["desk.note"], stage);
             let worker = Worker::start(outbox.build().await.unwrap());
             eventually("it has run", async || (floor_stage.noted("ended desk.note a").len() == 1).then_some(())).await;
             worker.stop().await;

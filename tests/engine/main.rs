@@ -23,6 +23,7 @@ mod linkage;
 mod logs;
 mod migrate;
 mod payload;
+mod pooler;
 mod process;
 mod proxy;
 mod publish;

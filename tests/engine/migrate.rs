@@ -80,9 +80,10 @@ async fn the_applications_migrations_live_beside_ours() {
 async fn five_processes_migrate_a_fresh_database_at_once() {
     for isolation in ["read committed", "serializable"] {
         let database = Database::new().await;
+        database.set("default_transaction_isolation", isolation).await;
         let mut migrations = Vec::new();
         for _ in 0..5 {
-            let options = database.options.clone().options([("default_transaction_isolation", isolation)]);
+            let options = database.options.clone();
             migrations.push(tokio::spawn(async move {
                 let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
                 outbox::migrate(&pool).await

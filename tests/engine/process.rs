@@ -24,10 +24,19 @@ pub struct Process {
 impl Process {
     /// Starts a worker process on the floor's schema, with these handlers.
     pub async fn start(floor: &Floor, handlers: &[&str]) -> Self {
+        Self::spawn(floor, handlers, &[(URL, &Sandbox::url().await)])
+    }
+
+    /// The same, through this transaction pooler.
+    pub fn start_through(pooler: &str, floor: &Floor, handlers: &[&str]) -> Self {
+        Self::spawn(floor, handlers, &[(URL, pooler), (outbox_testing::POOLER_VARIABLE, pooler)])
+    }
+
+    fn spawn(floor: &Floor, handlers: &[&str], place: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "process::child", "--nocapture", "--test-threads=1"])
             .env(SCHEMA, floor.sandbox.schema())
-            .env(URL, Sandbox::url().await)
+            .envs(place.iter().copied())
             .env(HANDLERS, handlers.join(","))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -86,7 +95,7 @@ async fn child() {
     let handlers: Vec<_> = handlers.split(',').collect();
     let pool = PgPool::connect(&url).await.unwrap();
     let stage = Stage::new(format!("\"{schema}\".done"), true);
-    let outbox = Outbox::builder(pool)
+    let outbox = Sandbox::suited(Outbox::builder(pool))
         .schema(schema)
         .registry(Registry::linked().with_subscribers(|one| handlers.contains(&one.name)))
         .state(stage)

@@ -23,7 +23,9 @@ pub struct Proxy {
 #[derive(Default)]
 struct Shared {
     statements: Mutex<Vec<String>>,
-    /// Statements that begin so are executed, and their answer is lost with the connection, so many times.
+    /// Those of each transaction that was committed.
+    transactions: Mutex<Vec<Vec<String>>>,
+    /// Statements that begin so are executed and committed, and the answer is lost with the connection, so many times.
     lose: Mutex<HashMap<String, usize>>,
     /// When a statement that begins so arrives, everything stalls, as if the process had frozen in front of it.
     freeze: Mutex<Option<String>>,
@@ -41,7 +43,12 @@ struct Shared {
 
 impl Proxy {
     pub async fn start() -> Self {
-        let target: PgConnectOptions = Sandbox::url().await.parse().unwrap();
+        Self::before(&Sandbox::url().await).await
+    }
+
+    /// In front of this server.
+    pub async fn before(url: &str) -> Self {
+        let target: PgConnectOptions = url.parse().unwrap();
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = (target.get_host().to_owned(), target.get_port());
@@ -70,6 +77,12 @@ impl Proxy {
     /// How many statements were executed that begin so.
     pub fn count(&self, beginning: &str) -> usize {
         self.shared.statements.lock().unwrap().iter().filter(|text| text.starts_with(beginning)).count()
+    }
+
+    /// The committed transactions in which a statement began so, each with all its statements.
+    pub fn transactions_with(&self, beginning: &str) -> Vec<Vec<String>> {
+        let all = self.shared.transactions.lock().unwrap();
+        all.iter().filter(|one| one.iter().any(|text| text.starts_with(beginning))).cloned().collect()
     }
 
     /// The next `times` statements that begin so take place, and their answers are lost.
@@ -131,7 +144,7 @@ async fn pass(client: TcpStream, server: TcpStream, shared: Arc<Shared>) {
     if to_server.write_all(&greeting).await.is_err() {
         return;
     }
-    let doomed = AtomicBool::new(false);
+    let (doomed, in_transaction) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut cut = shared.cut.subscribe();
     let is_meant = |application: &Option<String>| {
         application.as_ref().is_some_and(|name| greeting.windows(name.len()).any(|part| part == name.as_bytes()))
@@ -150,8 +163,8 @@ async fn pass(client: TcpStream, server: TcpStream, shared: Arc<Shared>) {
     };
     // Whatever ends first ends both ways.
     tokio::select! {
-        _ = upwards(from_client, to_server, &shared, &doomed) => {}
-        _ = downwards(from_server, to_client, &shared, &doomed) => {}
+        _ = upwards(from_client, to_server, &shared, (&doomed, &in_transaction)) => {}
+        _ = downwards(from_server, to_client, &shared, (&doomed, &in_transaction)) => {}
         () = cut_now => {}
     }
 }
@@ -184,9 +197,11 @@ async fn upwards(
     mut client: OwnedReadHalf,
     mut server: OwnedWriteHalf,
     shared: &Shared,
-    doomed: &AtomicBool,
+    (doomed, in_transaction): (&AtomicBool, &AtomicBool),
 ) -> std::io::Result<()> {
     let mut prepared = HashMap::new();
+    let mut transaction = Vec::new();
+    let mut doomed_at_commit = false;
     loop {
         let message = message(&mut client).await?;
         flowing(shared).await;
@@ -204,8 +219,21 @@ async fn upwards(
             for (beginning, times) in shared.lose.lock().unwrap().iter_mut() {
                 if text.starts_with(beginning) && *times > 0 {
                     *times -= 1;
-                    doomed.store(true, Ordering::SeqCst);
+                    // In a transaction it is the answer to the commit that tells.
+                    if in_transaction.load(Ordering::SeqCst) {
+                        doomed_at_commit = true;
+                    } else {
+                        doomed.store(true, Ordering::SeqCst);
+                    }
                 }
+            }
+            if !in_transaction.load(Ordering::SeqCst) {
+                transaction.clear();
+            }
+            transaction.push(text.clone());
+            if text.eq_ignore_ascii_case("commit") {
+                shared.transactions.lock().unwrap().push(std::mem::take(&mut transaction));
+                doomed.fetch_or(doomed_at_commit, Ordering::SeqCst);
             }
             if shared.freeze.lock().unwrap().as_ref().is_some_and(|beginning| text.starts_with(beginning)) {
                 shared.stalled.send_replace(true);
@@ -221,13 +249,16 @@ async fn downwards(
     mut server: OwnedReadHalf,
     mut client: OwnedWriteHalf,
     shared: &Shared,
-    doomed: &AtomicBool,
+    (doomed, in_transaction): (&AtomicBool, &AtomicBool),
 ) -> std::io::Result<()> {
     loop {
         let message = message(&mut server).await?;
         flowing(shared).await;
         if let Some(millis) = (message.len() * 1000).checked_div(shared.speed.load(Ordering::SeqCst)) {
             tokio::time::sleep(Duration::from_millis(millis as u64)).await;
+        }
+        if message[0] == b'Z' {
+            in_transaction.store(message[5] != b'I', Ordering::SeqCst);
         }
         if !doomed.load(Ordering::SeqCst) {
             client.write_all(&message).await?;

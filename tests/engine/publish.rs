@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use outbox::PublishError;
-use outbox::prelude::*;
 use sqlx::types::chrono::{DateTime, Utc};
 use sqlx::{Connection, Executor};
 
@@ -237,8 +236,7 @@ async fn a_publish_is_one_round_trip_whatever_the_number_of_subscribers() {
         let wire = Wire::default();
         let pool = wire.pool(&shop.sandbox).await;
         let registry = linking(NAMES[..subscribers].iter().map(|name| on(name, "order.placed")));
-        let outbox =
-            Outbox::builder(pool).schema(shop.sandbox.schema()).registry(registry).poll_only().build().await.unwrap();
+        let outbox = shop.sandbox.outbox_on(pool).registry(registry).poll_only().build().await.unwrap();
         let mut tx = outbox.begin().await.unwrap();
         outbox.publish(&mut tx, &OrderPlaced::of("first")).await.unwrap();
         wire.take();
@@ -267,8 +265,7 @@ async fn a_refused_publish_sends_nothing() {
     let wire = Wire::default();
     let pool = wire.pool(&shop.sandbox).await;
     let registry = only_events();
-    let outbox =
-        Outbox::builder(pool).schema(shop.sandbox.schema()).registry(registry).poll_only().build().await.unwrap();
+    let outbox = shop.sandbox.outbox_on(pool).registry(registry).poll_only().build().await.unwrap();
     let mut tx = outbox.begin().await.unwrap();
     wire.take();
     outbox.publish(&mut tx, &OrderPlaced::of("nul \0")).await.unwrap_err();

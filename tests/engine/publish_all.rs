@@ -1,7 +1,6 @@
 //! Publishing many at once: events of one type, in few statements, all or none.
 
 use outbox::PublishError;
-use outbox::prelude::*;
 
 use crate::linkage::{linking, on, only_events};
 use crate::sql::{assert_usable, texts};
@@ -19,8 +18,7 @@ async fn ten_thousand_events_are_ten_statements() {
     let wire = Wire::default();
     let pool = wire.pool(&shop.sandbox).await;
     let registry = linking([on("inventory.count", "order.placed"), on("search.index", "order.*")]);
-    let outbox =
-        Outbox::builder(pool).schema(shop.sandbox.schema()).registry(registry).poll_only().build().await.unwrap();
+    let outbox = shop.sandbox.outbox_on(pool).registry(registry).poll_only().build().await.unwrap();
     let mut tx = outbox.begin().await.unwrap();
     outbox.publish(&mut tx, &OrderPlaced::of("first")).await.unwrap();
     wire.take();

@@ -43,20 +43,21 @@ async fn a_migration_makes_nothing_outside_of_its_schema() {
 /// tables of the same names and other columns.
 #[tokio::test]
 async fn no_statement_relies_on_the_search_path() {
-    let shop = Shop::new().await;
-    let decoy = Sandbox::empty().await;
+    let shop = Shop::with_default(&[("search_path", "decoy")]).await;
     let names = "event event_default job job_live job_succeeded job_failed attempt subscription publish_key inbox worker migration erasure";
-    decoy.execute(&format!("create schema \"{}\"", decoy.schema())).await;
+    shop.sandbox.execute("create schema decoy").await;
     for name in names.split(' ') {
-        decoy.execute(&format!("create table :schema.{name} (decoy int)")).await;
+        shop.sandbox.execute(&format!("create table decoy.{name} (decoy int)")).await;
     }
-    let options = (*shop.sandbox.pool().connect_options()).clone().options([("search_path", decoy.schema())]);
-    let pool = PgPoolOptions::new().max_connections(4).connect_with(options).await.unwrap();
+    let pool = PgPoolOptions::new().max_connections(4).connect_with(shop.sandbox.options()).await.unwrap();
+    let path: String = sqlx::query_scalar("show search_path").fetch_one(&pool).await.unwrap();
+    assert_eq!(path, "decoy");
 
     let registry = outbox::Registry::linked()
         .with_subscribers(|one| ["inventory.take", "notifications.confirm"].contains(&one.name));
-    let outbox = Outbox::builder(pool)
-        .schema(shop.sandbox.schema())
+    let outbox = shop
+        .sandbox
+        .outbox_on(pool)
         .registry(registry)
         .state(shop.script.clone())
         .state(crate::support::Effects(shop.sandbox.table("effect")))
@@ -521,17 +522,18 @@ async fn two_failed_handlers_of_one_event_are_two_failed_jobs() {
 /// which its two-statement rescue and backfill need, and publish and handlers work.
 #[tokio::test]
 async fn the_engine_is_read_committed_wherever_the_application_is_not() {
-    let shop = Shop::new().await;
+    let shop = Shop::with_default(&[("default_transaction_isolation", "serializable")]).await;
     let trigger = "create table :schema.seen (isolation text);
         create function :schema.see() returns trigger language plpgsql as
           $$ begin insert into :schema.seen values (current_setting('transaction_isolation')); return new; end $$;
         create trigger see before insert on :schema.worker for each row execute function :schema.see();";
     shop.sandbox.execute(trigger).await;
-    let options = (*shop.sandbox.pool().connect_options()).clone();
-    let options = options.options([("default_transaction_isolation", "serializable")]);
-    let pool = PgPoolOptions::new().max_connections(4).connect_with(options).await.unwrap();
-    let outbox = Outbox::builder(pool)
-        .schema(shop.sandbox.schema())
+    let pool = PgPoolOptions::new().max_connections(4).connect_with(shop.sandbox.options()).await.unwrap();
+    let isolation: String = sqlx::query_scalar("show transaction_isolation").fetch_one(&pool).await.unwrap();
+    assert_eq!(isolation, "serializable");
+    let outbox = shop
+        .sandbox
+        .outbox_on(pool)
         .registry(linking([on("inventory.count", "order.placed")]))
         .state(shop.script.clone())
         .build()

@@ -1,6 +1,7 @@
 //! What the tests share: an event with handlers of each kind, told what to do by a script.
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use outbox::prelude::*;
@@ -105,7 +106,23 @@ pub struct Shop {
 
 impl Shop {
     pub async fn new() -> Self {
-        let sandbox = Sandbox::new().await;
+        Self::on(Sandbox::new().await).await
+    }
+
+    /// In a database of its own, which has these settings for every session.
+    pub async fn with_default(settings: &[(&str, &str)]) -> Self {
+        let sandbox = Sandbox::database().await;
+        for (name, value) in settings {
+            let set = format!("execute format('alter database %I set {name} = {value}', current_database())");
+            sandbox.execute(&format!("do $$ begin {set}; end $$")).await;
+        }
+        // Also for those that are open, a pooler's among them.
+        let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+        sandbox.execute(&format!("select pg_terminate_backend(pid) {others}")).await;
+        Self::on(sandbox).await
+    }
+
+    async fn on(sandbox: Sandbox) -> Self {
         sandbox.execute("create table :schema.effect (handler text not null, order_id text not null)").await;
         Self { sandbox, script: Script::default() }
     }
@@ -125,6 +142,20 @@ impl Shop {
         self.sandbox.number("select count(*) from :schema.effect").await
     }
 }
+
+/// Whether this test has nothing to show where outboxes go through a transaction pooler; then says so, for `cargo xtask test --matrix`.
+pub fn skipped_behind_a_pooler(why: &str) -> bool {
+    if Sandbox::is_pooled() {
+        let thread = std::thread::current();
+        let line = format!("\nskipped {}: {why}\n", thread.name().unwrap_or("a test"));
+        // Past the capture of the test's output, and in one piece.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+    Sandbox::is_pooled()
+}
+
+/// Why what waits for a NOTIFY is skipped there.
+pub const NOBODY_LISTENS: &str = "nobody listens behind a transaction pooler";
 
 /// Publishes in a transaction of its own.
 pub async fn publish(outbox: &Outbox, order_id: &str) -> outbox::Published {

@@ -204,7 +204,7 @@ async fn explosive(asked: Asked, mut tx: Tx<'_>, State(stage): State<Stage>) -> 
 #[tokio::test]
 async fn a_panic_while_a_handler_is_dropped_takes_the_effect_back() {
     let floor = Floor::new().await;
-    let options = floor.sandbox.pool().connect_options().as_ref().clone();
+    let options = floor.sandbox.options();
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
     let worker = Worker::start(floor.outbox_on(pool.clone(), &["till.explosive"]).build().await.unwrap());
     let event = ask(&worker.outbox, "a", []).await;
@@ -267,7 +267,7 @@ async fn a_stale_handler_cannot_commit_its_effect() {
 #[tokio::test]
 async fn a_pool_without_a_connection_costs_no_attempt() {
     let floor = Floor::new().await;
-    let options = floor.sandbox.pool().connect_options().as_ref().clone();
+    let options = floor.sandbox.options();
     let pool =
         sqlx::postgres::PgPoolOptions::new().max_connections(1).acquire_timeout(std::time::Duration::from_millis(100));
     let outbox = floor.outbox_on(pool.connect_lazy_with(options), &["till.book"]).build().await.unwrap();
@@ -288,7 +288,7 @@ async fn a_pool_without_a_connection_costs_no_attempt() {
 #[tokio::test]
 async fn a_closed_pool_is_no_hot_loop() {
     let floor = Floor::new().await;
-    let options = floor.sandbox.pool().connect_options().as_ref().clone();
+    let options = floor.sandbox.options();
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(2).connect_lazy_with(options);
     let outbox = floor.outbox_on(pool.clone(), &["till.book"]).concurrency(4).build().await.unwrap();
     ask_many(&outbox, 100, []).await;

@@ -19,7 +19,7 @@ pub struct Wire(Arc<Mutex<Vec<u8>>>);
 impl Wire {
     /// A pool of one connection to the sandbox's server, by way of the proxy.
     pub async fn pool(&self, sandbox: &Sandbox) -> PgPool {
-        let options = (*sandbox.pool().connect_options()).clone();
+        let options = sandbox.options();
         let (host, port) = (options.get_host().to_owned(), options.get_port());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();

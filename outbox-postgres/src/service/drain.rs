@@ -52,7 +52,7 @@ impl From<LaneError> for DrainError {
 pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
     let _running = Running::claim(outbox)?;
     let roster = Roster::of(outbox);
-    let mut lane = Lane::new(&outbox.pool().connect_options(), "drain");
+    let mut lane = outbox.lane("drain");
     let (statements, config) = (outbox.statements(), outbox.config());
     let (worker, sent) = (identity::random(), Instant::now());
     let (name, ranges, lease) = (&config.name, roster.announced(), config.lease.length());

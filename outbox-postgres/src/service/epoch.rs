@@ -13,16 +13,15 @@ use super::lease_keeper::LeaseKeeper;
 use super::listener;
 use super::roster::Roster;
 use super::settler::{self, BATCH, Settler};
-use super::upkeep::{self, Upkeep};
+use super::upkeep::Upkeep;
 use super::worker::Worker;
 use crate::backoff::Reconnect;
 use crate::error::RunError;
 use crate::health::Stage;
-use crate::lane::Lane;
 use crate::outbox::Outbox;
 use crate::{identity, step};
 
-const STATEMENT_LIMIT: Duration = Duration::from_secs(3);
+const STATEMENT_LIMIT: Duration = Duration::from_secs(5);
 /// How long, past the shutdown budget, the last outcomes have to be written.
 const LAST_WRITE: Duration = Duration::from_millis(350);
 
@@ -92,11 +91,10 @@ impl Epoch {
         let (stop, kill, give_up) = (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
         let (outcomes, settled) = mpsc::channel(2 * BATCH);
         let in_hand = Arc::new(InHand::default());
-        let options = outbox.pool().connect_options();
         let settler = Settler {
             outbox: outbox.clone(),
             in_hand: Arc::clone(&in_hand),
-            lane: Lane::new(&options, "settle").with_lock_limit(settler::LOCK_LIMIT),
+            lane: outbox.lane("settle").with_lock_limit(settler::LOCK_LIMIT),
             outcomes: settled,
             give_up: give_up.clone(),
         };
@@ -105,15 +103,14 @@ impl Epoch {
             worker: id,
             in_hand: Arc::clone(&in_hand),
             outcomes: outcomes.clone(),
-            lane: Lane::new(&options, "upkeep"),
+            lane: outbox.lane("upkeep"),
             stop: stop.clone(),
-            limit: upkeep::STATEMENT_LIMIT,
         };
         let worker =
             Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };
         let broken = CancellationToken::new();
         let mut services = vec![watched(&broken, worker.run()), watched(&broken, upkeep.run())];
-        if !outbox.config().poll_only {
+        if outbox.config().listens() {
             services.push(watched(&broken, listener::run(outbox.clone(), stop.clone())));
         }
         services.push(watched(&broken, settler.run()));
@@ -171,7 +168,7 @@ fn watched(broken: &CancellationToken, service: impl Future<Output = ()> + Send 
 
 /// Registers, trying for as long as it takes. Answers when the registration was sent: the lease counts from then.
 async fn register(outbox: &Outbox, roster: &Roster, stop: &CancellationToken) -> Option<(Uuid, Instant)> {
-    let mut lane = Lane::new(&outbox.pool().connect_options(), "register");
+    let mut lane = outbox.lane("register");
     let mut reconnect = Reconnect::of(outbox, "register");
     let config = outbox.config();
     let (statements, name, ranges, lease) =
@@ -194,7 +191,7 @@ async fn register(outbox: &Outbox, roster: &Roster, stop: &CancellationToken) ->
 }
 
 async fn unregister(outbox: &Outbox, worker: Uuid) {
-    let mut lane = Lane::new(&outbox.pool().connect_options(), "register");
+    let mut lane = outbox.lane("register");
     let statements = outbox.statements();
     let unregister = async |connection: &mut _| step::register::unregister(connection, statements, worker).await;
     let bounded = tokio::time::timeout(LAST_WRITE, lane.run(LAST_WRITE, unregister)).await;

@@ -28,7 +28,7 @@ impl LeaseKeeper {
     pub(crate) fn start(outbox: &Outbox, worker: Uuid, registered: Instant) -> Result<Self, std::io::Error> {
         let keeper = Self { lost: CancellationToken::new(), stop: CancellationToken::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let lane = Lane::new(&outbox.pool().connect_options(), "renew");
+        let lane = outbox.lane("renew");
         let renewals = Renewals {
             outbox: outbox.clone(),
             worker,

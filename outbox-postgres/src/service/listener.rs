@@ -90,7 +90,7 @@ async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Lost {
 
 async fn connect(outbox: &Outbox, own: &str) -> Result<PgListener, sqlx::Error> {
     // A pool of its own, of one connection: a listener must never share one.
-    let options = outbox.pool().connect_options().as_ref().clone().application_name("outbox listen");
+    let options = outbox.engine_options().as_ref().clone().application_name("outbox listen");
     let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(lane::CONNECT_LIMIT).connect_lazy_with(options);
     let mut listener = PgListener::connect_with(&pool).await?;
     // It would connect again without the settings, and without our backoff.

@@ -127,7 +127,7 @@ impl Worker {
     /// How long an idle worker waits for a wake. One that would hear none does not wait long.
     fn poll_interval(&self) -> Duration {
         let config = self.outbox.config();
-        let hears = config.poll_only || self.outbox.vitals().listening() == Listening::Hears;
+        let hears = !config.listens() || self.outbox.vitals().listening() == Listening::Hears;
         if hears { config.poll_interval } else { config.poll_interval.min(UNHEARD_POLL) }
     }
 
@@ -152,7 +152,7 @@ impl Worker {
             outbox: self.outbox.clone(),
             worker: self.id,
             in_hand: Arc::clone(&self.in_hand),
-            lane: Lane::new(&self.outbox.pool().connect_options(), "claim"),
+            lane: self.outbox.lane("claim"),
             stop: self.stop.clone(),
             seen_batch: 0,
             most: i32::MAX,
@@ -197,7 +197,7 @@ impl Worker {
                 }
                 Ran::LeaseLost => {
                     in_hand.settled([(job_id, claim_id)]);
-                    tracing::warn!(job = %job_id, refused = "settle_tx", "lease lost: the effect was rolled back, because the job is no longer held under its claim");
+                    tracing::warn!(job = %job_id, "lease lost: the effect was rolled back, because the job is no longer held under its claim");
                 }
             }
             drop(slot);
@@ -305,6 +305,10 @@ impl Claimer {
     /// A plan that was made while the tables were nearly empty scans them once they are full. The first full claim behind a
     /// smaller one drops it, and so does a slow claim, once a second at most.
     async fn refresh_plan(&mut self, jobs: usize, wanted: &Wanted, took: Duration) {
+        // Behind a pooler no plan is kept.
+        if self.outbox.config().transaction_pooler {
+            return;
+        }
         let full = usize::try_from(wanted.most).is_ok_and(|most| jobs >= most);
         let grown = full && self.seen_batch < jobs;
         let slow = took > SLOW_CLAIM && self.plans_discarded.elapsed() > DISCARD_EVERY;

@@ -4,9 +4,10 @@
 //! than both, writes what is missing. Events from before the activation get no job: further back is replay, said explicitly.
 
 use outbox_core::name;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::Statements;
+use crate::atomic::Atomic;
 use crate::schema::Schema;
 
 /// Most events of one batch.
@@ -26,7 +27,7 @@ pub(crate) async fn raise_barrier(
     if sqlx::query(AssertSqlSafe(fresh)).fetch_optional(&mut *connection).await?.is_none() {
         return Ok(Vec::new());
     }
-    let mut transaction = connection.begin().await?;
+    let mut transaction = Atomic::begin(connection).await?;
     let lock = format!("select pg_advisory_xact_lock(hashtextextended('outbox catalogue {}', 0))", schema.as_str());
     sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction).await?;
     let fence = schema.table("catalogue_fence");
@@ -55,17 +56,17 @@ pub(crate) async fn backfill(
     schema: &Schema,
     skip: i32,
 ) -> Result<Backfilled, sqlx::Error> {
-    let mut transaction = connection.begin().await?;
+    let mut transaction = Atomic::begin(connection).await?;
     let table = schema.table("subscription");
     let locked =
         sqlx::query(statements.backfill_lock.text()).bind(table).bind(skip).fetch_optional(&mut *transaction).await?;
     let Some(row) = locked else {
-        transaction.rollback().await?;
+        transaction.leave().await?;
         return Ok(Backfilled::Nothing);
     };
     let (handler, source, ready): (String, String, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     if !ready {
-        transaction.rollback().await?;
+        transaction.leave().await?;
         return Ok(Backfilled::NotReady);
     }
     let row = sqlx::query(statements.backfill_batch.text())

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use sqlx::{Connection as _, PgConnection};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::Statements;
+use crate::atomic::Atomic;
 
 pub(crate) async fn register(
     connection: &mut PgConnection,
@@ -25,7 +26,7 @@ pub(crate) async fn unregister(
     statements: &Statements,
     worker: Uuid,
 ) -> Result<(), sqlx::Error> {
-    let mut transaction = connection.begin().await?;
+    let mut transaction = Atomic::begin(connection).await?;
     // A claim in flight holds the row KEY SHARE. The statement behind this one has a younger snapshot and sees what it claimed.
     sqlx::query(statements.unregister_lock.text()).bind(worker).execute(&mut *transaction).await?;
     sqlx::query(statements.unregister.text()).bind(worker).execute(&mut *transaction).await?;

@@ -1,10 +1,11 @@
 //! rescue: workers whose lease ended are marked dead, and what they held goes back or fails.
 
 use outbox_core::JobId;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::Statements;
+use crate::atomic::Atomic;
 use crate::schema::Schema;
 
 /// Most dead workers of one round.
@@ -32,11 +33,11 @@ pub(crate) async fn rescue(
     statements: &Statements,
     crash_limit: u32,
 ) -> Result<Round, sqlx::Error> {
-    let mut transaction = connection.begin().await?;
+    let mut transaction = Atomic::begin(connection).await?;
     let marked = sqlx::query(statements.rescue_mark.text()).bind(MAX_WORKERS).fetch_all(&mut *transaction).await?;
     let workers = marked.iter().map(|row| row.try_get(0)).collect::<Result<Vec<Uuid>, _>>()?;
     if workers.is_empty() {
-        transaction.rollback().await?;
+        transaction.leave().await?;
         return Ok(Round::default());
     }
     let jobs = take_back(&mut transaction, statements, &workers, crash_limit).await?;

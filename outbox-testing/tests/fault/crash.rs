@@ -25,7 +25,8 @@ impl Floor {
 
     /// Publishes one event, with a job for each of the two handlers. Not through the proxy.
     async fn publish(&self) {
-        let outbox = worker::outbox(self.sandbox.pool(), self.sandbox.schema()).build().await.unwrap();
+        let pool = PgPool::connect(&Sandbox::url().await).await.unwrap();
+        let outbox = worker::outbox(&pool, self.sandbox.schema()).build().await.unwrap();
         let mut tx = outbox.begin().await.unwrap();
         outbox.publish(&mut tx, &Asked { label: "one".to_owned() }).await.unwrap();
         tx.commit().await.unwrap();
@@ -45,6 +46,11 @@ impl Floor {
     }
 }
 
+/// When a claim is committed: alone, or in a transaction of its own behind a pooler.
+fn claimed() -> Point {
+    if Sandbox::is_pooled() { Point::after("commit").following("claim") } else { Point::after("claim") }
+}
+
 /// Between the claim's commit and its answer the rows are running, and the worker has nothing. When the answer comes late, the
 /// jobs run; when it never comes, they are given back, and run as well.
 #[tokio::test]
@@ -54,7 +60,7 @@ async fn a_claim_is_held_at_its_answer() {
         let pool = PgPool::connect(&floor.proxy.url()).await.unwrap();
         let outbox = worker::outbox(&pool, floor.sandbox.schema()).build().await.unwrap();
         floor.publish().await;
-        let held = floor.proxy.hold_at(Point::after("claim"));
+        let held = floor.proxy.hold_at(claimed());
         let worker = tokio::spawn(async move { outbox.run(std::future::pending()).await });
         held.until_reached().await;
         assert_eq!(floor.running().await, 2);
@@ -133,7 +139,7 @@ async fn killed_while_it_rescues() {
         Box::pin(async {
             let floor = Floor::new().await;
             floor.publish().await;
-            floor.killed_at(Point::after("claim")).await;
+            floor.killed_at(claimed()).await;
             assert_eq!(floor.running().await, 2);
             floor.killed_at(point).await;
             floor.ends_elsewhere().await;

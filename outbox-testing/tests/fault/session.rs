@@ -10,7 +10,7 @@ use crate::support::{Stand, execute_raw};
 #[tokio::test]
 async fn locks_are_waited_for() {
     let stand = Stand::new().await;
-    let (url, table) = (Sandbox::url().await, stand.sandbox.table("word"));
+    let (url, table) = (Sandbox::server_url().await, stand.sandbox.table("word"));
     stand.sandbox.execute("insert into :schema.word values ('a')").await;
     let rows = Session::lock_rows(&url, &format!("select 1 from {table} for update")).await.unwrap();
     let whole = async || Session::lock_table(&url, &table, "access exclusive").await.unwrap();
@@ -38,7 +38,7 @@ async fn locks_are_waited_for() {
 #[tokio::test]
 async fn a_snapshot_is_held() {
     let stand = Stand::new().await;
-    let session = Session::snapshot(&Sandbox::url().await).await.unwrap();
+    let session = Session::snapshot(&Sandbox::server_url().await).await.unwrap();
     let holds =
         format!("select count(*) from pg_stat_activity where pid = {} and backend_xmin is not null", session.pid());
     assert_eq!(stand.sandbox.number(&holds).await, 1);
@@ -50,7 +50,7 @@ async fn a_snapshot_is_held() {
 #[tokio::test]
 async fn a_writing_transaction_stays_open() {
     let stand = Stand::new().await;
-    let mut session = Session::write(&Sandbox::url().await, &stand.add("greet", "a")).await.unwrap();
+    let mut session = Session::write(&Sandbox::server_url().await, &stand.add("greet", "a")).await.unwrap();
     session.execute(&stand.add("greet", "a")).await.unwrap();
     assert_eq!(stand.holds("a").await, 0);
     let open =

@@ -15,7 +15,7 @@ impl Stand {
     pub(crate) async fn new() -> Self {
         let sandbox = Sandbox::empty().await;
         sandbox.execute(&format!("create schema {}; create table :schema.word (text text)", sandbox.schema())).await;
-        let proxy = Proxy::start(&Sandbox::url().await).unwrap();
+        let proxy = Proxy::start(&Sandbox::server_url().await).unwrap();
         Self { sandbox, proxy }
     }
 

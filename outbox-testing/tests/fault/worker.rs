@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use outbox::prelude::*;
+use outbox_testing::Sandbox;
 use outbox_testing::fault::Process;
 use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
@@ -47,7 +48,7 @@ async fn plain(asked: Asked, State(effects): State<Effects>, State(pool): State<
 
 /// A worker's outbox, to be built: everything that tests of faults wait for comes soon.
 pub(crate) fn outbox(pool: &PgPool, schema: &str) -> outbox::OutboxBuilder {
-    Outbox::builder(pool.clone())
+    Sandbox::suited(Outbox::builder(pool.clone()))
         .schema(schema)
         .state(Effects::of(schema))
         .state(pool.clone())

@@ -36,18 +36,18 @@ impl Shop {
     /// A pool on the database.
     #[must_use]
     pub fn pool(&self) -> &PgPool {
-        self.sandbox.pool()
+        self.sandbox.application_pool()
     }
 
     /// The database, for other processes.
     #[must_use]
     pub fn url(&self) -> String {
-        self.pool().connect_options().to_url_lossy().to_string()
+        self.sandbox.pool().connect_options().to_url_lossy().to_string()
     }
 
     /// All handlers, with a mail provider that answers at once.
     pub fn worker(&self) -> OutboxBuilder {
-        storefront_app::worker(self.pool().clone(), self.pool().clone(), Duration::ZERO)
+        Sandbox::suited(storefront_app::worker(self.pool().clone(), self.pool().clone(), Duration::ZERO))
     }
 
     /// As [`worker`](Self::worker), built.

@@ -1,0 +1,127 @@
+//! Through a transaction pooler, and past it.
+
+use std::time::Duration;
+
+use outbox::Outbox;
+use outbox::health::Listening;
+use outbox_testing::server::Pooler;
+use outbox_testing::{Sandbox, eventually};
+use sqlx::PgPool;
+
+use crate::floor::{Do, Floor, Worker, ask, settings};
+use crate::process::Process;
+use crate::proxy::Proxy;
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// A pooler of the test's own before the tests' server.
+async fn pooler() -> Pooler {
+    let server = Sandbox::server_url().await;
+    tokio::task::spawn_blocking(move || Pooler::before(&server))
+        .await
+        .unwrap()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// S1-25: migrating, declaring, publishing, claiming, a handler that takes the transaction and one that does not, retrying, settling,
+/// and the rescue of a killed process's job work through a pooler that lends a session for one transaction.
+#[tokio::test]
+async fn the_engine_works_through_a_transaction_pooler() {
+    let floor = Floor::new().await;
+    let pooler = pooler().await;
+    let pool = PgPool::connect(pooler.url()).await.unwrap();
+    outbox::migrate_schema(&pool, floor.sandbox.schema()).await.unwrap();
+    let handlers = ["till.book", "desk.note"];
+    let through = || {
+        let builder = Outbox::builder(pool.clone()).schema(floor.sandbox.schema()).transaction_pooler();
+        settings(builder, &handlers, floor.stage.clone())
+    };
+    let first = Process::start_through(pooler.url(), &floor, &handlers);
+    first.until("ready").await;
+    let outbox = through().build().await.unwrap();
+    let event = ask(&outbox, "dies", [Do::Hang]).await;
+    first.until("began till.book dies").await;
+    let worker = Worker::start(outbox);
+    first.signal("KILL");
+    let rescued = floor.until("till.book", event, "succeeded").await;
+    assert_eq!((rescued.attempts, rescued.crashes, floor.effects("dies").await), (2, 1, 1));
+    let event = ask(&worker.outbox, "fails", [Do::Fail("once".into())]).await;
+    let retried = floor.until("till.book", event, "succeeded").await;
+    assert_eq!((retried.attempts, floor.effects("fails").await), (2, 1));
+    let jobs = floor.until_settled().await;
+    assert_eq!(jobs.succeeded(), 4, "{jobs:#?}");
+    worker.stop().await;
+    floor.until_number("select count(*) from :schema.worker where dead_at is null", 0).await;
+}
+
+/// Through a pooler the engine leaves nothing in a session, which is somebody else's in the next moment, and relies on nothing that is
+/// left there: it neither sets nor listens outside of a transaction. A claim is three round trips: begin, the claim, commit.
+#[tokio::test]
+async fn through_a_pooler_nothing_is_left_in_a_session() {
+    let floor = Floor::new().await;
+    let pooler = pooler().await;
+    let proxy = Proxy::before(pooler.url()).await;
+    let builder = Outbox::builder(proxy.pool()).schema(floor.sandbox.schema()).transaction_pooler();
+    let worker = Worker::start(settings(builder, &["till.book"], floor.stage.clone()).build().await.unwrap());
+    let event = ask(&worker.outbox, "a", []).await;
+    floor.until("till.book", event, "succeeded").await;
+    let used = ["-- renew:", "-- rescue_mark:", "-- backfill_lock:", "-- wake"];
+    eventually("the services have worked", async || used.iter().all(|text| proxy.count(text) > 0).then_some(())).await;
+    worker.stop().await;
+    for text in ["set ", "SET ", "LISTEN", "listen", "discard", "DISCARD"] {
+        assert_eq!(proxy.count(text), 0, "{text}");
+    }
+    let lanes = proxy.transactions_with("-- claim:");
+    assert!(!lanes.is_empty());
+    for transaction in lanes {
+        assert_eq!(transaction.len(), 3, "{transaction:?}");
+        assert!(
+            transaction[0].starts_with("begin isolation level read committed; set local jit = off; "),
+            "{transaction:?}"
+        );
+        assert_eq!(transaction[2].to_lowercase(), "commit");
+    }
+}
+
+/// The application's pool goes through the pooler and the engine past it: then it listens, and a commit elsewhere starts the job
+/// with an hour between polls.
+#[tokio::test]
+async fn past_the_pooler_the_engine_listens() {
+    let floor = Floor::new().await;
+    let pooler = pooler().await;
+    let pool = PgPool::connect(pooler.url()).await.unwrap();
+    let past = || {
+        let direct = Outbox::builder(pool.clone()).direct(floor.sandbox.pool().connect_options().as_ref().clone());
+        settings(direct.schema(floor.sandbox.schema()), &["till.book"], floor.stage.clone()).poll_interval(HOUR)
+    };
+    let (outbox, elsewhere) = (past().build().await.unwrap(), past().build().await.unwrap());
+    let worker = Worker::start(outbox.clone());
+    eventually("it hears", async || (outbox.health().listening == Listening::Hears).then_some(())).await;
+    let event = ask(&elsewhere, "a", []).await;
+    floor.until("till.book", event, "succeeded").await;
+    worker.stop().await;
+}
+
+/// O18: behind a transaction pooler that it was not told of, the worker finds out that it hears nothing, and polls.
+#[tokio::test]
+async fn behind_a_pooler_that_it_was_not_told_of_it_finds_out() {
+    let floor = Floor::new().await;
+    let pooler = pooler().await;
+    let pool = PgPool::connect(pooler.url()).await.unwrap();
+    let builder = Outbox::builder(pool).schema(floor.sandbox.schema());
+    let outbox = settings(builder, &["till.book"], floor.stage.clone()).poll_interval(HOUR).build().await.unwrap();
+    let worker = Worker::start(outbox.clone());
+    eventually("it knows that it is deaf", async || (outbox.health().listening == Listening::Deaf).then_some(())).await;
+    let event = ask(&floor.outbox(&["till.book"]).build().await.unwrap(), "a", []).await;
+    floor.until("till.book", event, "succeeded").await;
+    worker.stop().await;
+}
+
+/// One says that the engine goes through the pooler, the other that it goes past it.
+#[tokio::test]
+async fn through_the_pooler_and_past_it_contradict_each_other() {
+    let floor = Floor::new().await;
+    let direct = floor.sandbox.pool().connect_options().as_ref().clone();
+    let error = floor.outbox(&["till.book"]).transaction_pooler().direct(direct).build().await.unwrap_err();
+    assert!(error.to_string().contains("`.transaction_pooler` and `.direct` contradict each other"), "{error}");
+}
