@@ -3,7 +3,6 @@
 
 mod arguments;
 mod artifacts;
-mod chaos;
 mod child;
 mod demo;
 mod mechanisms;
@@ -24,6 +23,10 @@ OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
 
   cargo xtask test [ARGUMENT..]       Run all tests against one PostgreSQL, and sum them up at the end.
                                       Arguments go to `cargo test`, for instance `-p outbox-core` or `-- publish`.
+  cargo xtask test --matrix [--versions 14,18,pgbouncer] [--allow-missing] [ARGUMENT..]
+                                      The same on PostgreSQL 14 to 18, each fetched and started, and through PgBouncer in
+                                      transaction mode; a line for each at the end. --allow-missing: what cannot be
+                                      fetched is said and is no failure.
   cargo xtask proofs [--last]         Run all tests and show which of them proves which requirement; fails when a
                                       number in docs/proofs.txt has no passing test. --last: look at the last run.
   cargo xtask demo [ARGUMENT..]       Run the storefront example. Arguments go to it: --orders FILE, --json, ..
@@ -33,11 +36,6 @@ OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
   cargo xtask mechanisms [--write] [NAME..]
                                       Take the mechanism behind each guarantee out, one at a time, in a copy, and see
                                       the test fail that names it. --write: write docs/mechanisms.md.
-  cargo xtask chaos [--seed 1] [--minutes 10] [ARGUMENT..]
-                                      Run workers and publishers on a server of its own while faults of every kind meet
-                                      them, and check the whole history; fails when a guarantee was broken. --plan: print
-                                      which faults the seed holds. --release: with programs that are
-                                      optimized. --help: the other arguments.
   cargo xtask help                    Show this.
 ";
 
@@ -53,12 +51,11 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
     match command {
-        "test" => test::command(&arguments),
+        "test" => test::command(arguments),
         "proofs" => proofs::command(arguments),
         "demo" => demo::command(arguments),
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
-        "chaos" => chaos::command(arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all tests against one PostgreSQL, with one sum at the end.
 
 mod libtest;
+mod matrix;
 pub(crate) mod run;
 mod stream;
 mod summary;
@@ -10,23 +11,20 @@ use std::process::{Command, ExitCode};
 
 use outbox_testing::server::{Server, URL_VARIABLES};
 
-use crate::artifacts;
+use crate::arguments::take_flag;
+use crate::artifacts::{self, Artifact};
 use crate::workspace::cargo;
 use crate::{Outcome, child};
 use run::Run;
 
-/// Runs the tests; `arguments` go to `cargo test`.
-pub(crate) fn command(arguments: &[String]) -> Outcome {
-    run_all(arguments)
+/// Runs the tests; arguments that are not ours go to `cargo test`.
+pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
+    if take_flag(&mut arguments, "--matrix") { matrix::command(arguments) } else { run_all(&arguments) }
 }
 
 /// Runs the tests, prints their sum and writes the results down for `cargo xtask proofs`.
 pub(crate) fn run_all(arguments: &[String]) -> Outcome {
-    // Built first, so that no server waits for a compiler and each result can be traced to its source file.
-    let mut build = cargo_test(&["--no-run", "--message-format=json-render-diagnostics"], arguments);
-    let Some(artifacts) = artifacts::build(&mut build)? else {
-        return Err("the tests do not build, so none was run".into());
-    };
+    let artifacts = build(arguments)?;
     let server = server()?;
     let mut tests = cargo_test(&[], arguments);
     tests.env(URL_VARIABLES[0], server.url());
@@ -36,6 +34,12 @@ pub(crate) fn run_all(arguments: &[String]) -> Outcome {
     run.write()?;
     summary::print(&run);
     Ok(if status.success() && run.totals().failed > 0 { ExitCode::FAILURE } else { child::exit_code(status) })
+}
+
+/// First of all, so that no server waits for a compiler and each result can be traced to its source file.
+fn build(arguments: &[String]) -> Result<Vec<Artifact>, Box<dyn Error>> {
+    let mut build = cargo_test(&["--no-run", "--message-format=json-render-diagnostics"], arguments);
+    artifacts::build(&mut build)?.ok_or_else(|| "the tests do not build, so none was run".into())
 }
 
 fn server() -> Result<Server, Box<dyn Error>> {

@@ -36,6 +36,8 @@ pub(crate) struct Section {
     pub(crate) root: Option<String>,
     /// Each test by the name that the program gives it.
     pub(crate) tests: Vec<(String, Verdict)>,
+    /// What passed without showing anything here, as the tests say themselves: `name: why`.
+    pub(crate) skipped: Vec<String>,
     /// The program's own sums, added up (documentation tests print several); `None` when it ended without one.
     pub(crate) counts: Option<Counts>,
 }
@@ -67,6 +69,8 @@ impl<'a> Reader<'a> {
             self.replaying = false;
         } else if let Some(counts) = counts(line) {
             self.sum_up(counts);
+        } else if let Some(skipped) = line.strip_prefix("skipped ").filter(|_| !self.replaying) {
+            self.sections.last_mut().into_iter().for_each(|section| section.skipped.push(skipped.to_owned()));
         } else if line == "failures:" {
             self.replaying = true;
         } else if !self.replaying {
@@ -128,7 +132,7 @@ impl Counts {
 }
 
 fn section(binary: String, root: Option<String>) -> Section {
-    Section { binary, root, tests: Vec::new(), counts: None }
+    Section { binary, root, tests: Vec::new(), skipped: Vec::new(), counts: None }
 }
 
 /// Without what the runner adds to the path.
@@ -201,6 +205,16 @@ mod tests {
         );
         let names: Vec<_> = sections[0].tests.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["ui", "next"]);
+    }
+
+    /// What a test says that it skips is kept with its program, also between a name and its result.
+    #[test]
+    fn reads_what_is_skipped() {
+        let sections = read(
+            "Running tests/engine/main.rs (target/debug/deps/engine-0123)\ntest wake::a ... \nskipped wake::a: nobody listens\nok\n",
+        );
+        assert_eq!(sections[0].skipped, ["wake::a: nobody listens"]);
+        assert_eq!(sections[0].tests, [("wake::a".to_owned(), Verdict::Passed)]);
     }
 
     /// What a failed test printed is not taken for results.

@@ -38,6 +38,22 @@ impl Run {
         self.sections.iter().map(Section::totals).fold(Counts::default(), Counts::plus)
     }
 
+    /// The tests that failed, with their programs.
+    pub(super) fn failed(&self) -> impl Iterator<Item = String> + '_ {
+        self.sections.iter().flat_map(|section| {
+            let failed = section.tests.iter().filter(|(_, verdict)| *verdict == Verdict::Failed);
+            failed.map(|(test, _)| format!("{} {test}", section.binary))
+        })
+    }
+
+    /// The tests that skipped themselves, with their programs and reasons.
+    pub(super) fn skipped(&self) -> impl Iterator<Item = String> + '_ {
+        let of = |section: &'_ Section| {
+            section.skipped.iter().map(|skip| format!("{} {skip}", section.binary)).collect::<Vec<_>>()
+        };
+        self.sections.iter().flat_map(of)
+    }
+
     /// Writes the results as a list of `{binary, root, test, result}`.
     pub(super) fn write(&self) -> Result<(), Box<dyn Error>> {
         let file = file()?;
@@ -105,7 +121,8 @@ mod tests {
     #[test]
     fn a_crash_is_a_failure() {
         let tests = vec![("a".to_owned(), Verdict::Passed)];
-        let run = Run::new(vec![Section { binary: "b".to_owned(), root: None, tests, counts: None }]);
+        let run =
+            Run::new(vec![Section { binary: "b".to_owned(), root: None, tests, skipped: Vec::new(), counts: None }]);
         assert_eq!(run.totals(), Counts { passed: 1, failed: 1, ignored: 0 });
     }
 }
