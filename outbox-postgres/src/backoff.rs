@@ -20,7 +20,7 @@ pub(crate) struct Reconnect {
     failures: u32,
 }
 
-const POLICY: Backoff = Backoff::exponential(Duration::from_millis(100), Duration::from_secs(2));
+const POLICY: Backoff = Backoff::exponential(Duration::from_millis(100), Duration::from_millis(1_500));
 
 impl Reconnect {
     pub(crate) fn of(outbox: &Outbox, service: &'static str) -> Self {

@@ -22,8 +22,9 @@ pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
     if runs_a_worker { 4 + 2 * waking } else { waking }
 }
 
-/// Longest wait for a new connection.
-pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Longest wait for a new connection. With the longest pause between two tries it stays below five seconds: that is how soon
+/// everything works again behind an outage of any kind.
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 /// Longest wait of the server for a row that somebody else has locked.
 const LOCK_LIMIT: Duration = Duration::from_millis(500);
 

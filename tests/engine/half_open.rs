@@ -1,7 +1,7 @@
 //! Connections that are dead without saying so: a firewall forgot them, or the machine at the other end is gone. Every service has
 //! a deadline on what it waits for, and goes on over a new connection.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outbox_testing::fault::Proxy;
 use outbox_testing::{Sandbox, eventually};
@@ -117,5 +117,36 @@ async fn a_wake_that_is_not_answered_holds_nobody_up() {
         let event = ask(&worker.outbox, label, []).await;
         floor.until("desk.note", event, "succeeded").await;
     }
+    worker.stop().await;
+}
+
+/// Every connection is dead at once and nobody says so, as when a failover takes the address to another machine: all of it works
+/// again within five seconds, claims, completions in the handler's transaction, outcomes and rescue.
+#[tokio::test]
+async fn everything_works_again_within_five_seconds_of_a_silent_failover() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start(&Sandbox::url().await).unwrap();
+    let worker = worker(&floor, &proxy, Duration::from_secs(10)).await;
+    let elsewhere = floor.outbox(&["desk.note", "till.book", "desk.patient"]).build().await.unwrap();
+    let event = ask(&elsewhere, "within", [Do::Wait("gate".into())]).await;
+    floor.until_begun("desk.note", "within", 1).await;
+    floor.until_begun("till.book", "within", 1).await;
+    proxy.all().forget();
+    let accepts = Instant::now();
+    floor.stage.open("gate");
+    floor
+        .sandbox
+        .execute(
+            "insert into :schema.worker (id, name, ranges, expires_at) values (gen_random_uuid(), 'gone', '{}', now())",
+        )
+        .await;
+    let behind = ask(&elsewhere, "behind", []).await;
+    for handler in ["desk.note", "till.book", "desk.patient"] {
+        floor.until(handler, behind, "succeeded").await;
+        assert!(accepts.elapsed() < Duration::from_secs(5), "{handler}: {:?}", accepts.elapsed());
+    }
+    floor.until("desk.note", event, "succeeded").await;
+    floor.until_number("select count(*) from :schema.worker where name = 'gone' and dead_at is null", 0).await;
+    assert!(accepts.elapsed() < Duration::from_secs(5), "{:?}", accepts.elapsed());
     worker.stop().await;
 }

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod artifacts;
+mod chaos;
 mod child;
 mod demo;
 mod mechanisms;
@@ -36,6 +37,11 @@ OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
   cargo xtask mechanisms [--write] [NAME..]
                                       Take the mechanism behind each guarantee out, one at a time, in a copy, and see
                                       the test fail that names it. --write: write docs/mechanisms.md.
+  cargo xtask chaos [--seed 1] [--minutes 10] [ARGUMENT..]
+                                      Run workers and publishers on a server of its own while faults of every kind meet
+                                      them, and check the whole history; fails when a guarantee was broken. --plan: print
+                                      which faults the seed holds. --release: with programs that are
+                                      optimized. --help: the other arguments.
   cargo xtask help                    Show this.
 ";
 
@@ -56,6 +62,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "demo" => demo::command(arguments),
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
+        "chaos" => chaos::command(arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

@@ -13,7 +13,7 @@ use super::lease_keeper::LeaseKeeper;
 use super::listener;
 use super::roster::Roster;
 use super::settler::{self, BATCH, Settler};
-use super::upkeep::Upkeep;
+use super::upkeep::{self, Upkeep};
 use super::worker::Worker;
 use crate::backoff::Reconnect;
 use crate::error::RunError;
@@ -21,7 +21,7 @@ use crate::health::Stage;
 use crate::outbox::Outbox;
 use crate::{identity, step};
 
-const STATEMENT_LIMIT: Duration = Duration::from_secs(5);
+const STATEMENT_LIMIT: Duration = Duration::from_secs(3);
 /// How long, past the shutdown budget, the last outcomes have to be written.
 const LAST_WRITE: Duration = Duration::from_millis(350);
 
@@ -105,6 +105,7 @@ impl Epoch {
             outcomes: outcomes.clone(),
             lane: outbox.lane("upkeep"),
             stop: stop.clone(),
+            limit: upkeep::STATEMENT_LIMIT,
         };
         let worker =
             Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };

@@ -123,7 +123,7 @@ impl Settler {
         }
         let settled: HashSet<_> = settled.iter().collect();
         for stale in part.iter().filter(|one| !settled.contains(&one.job_id) && one.next != Next::Return) {
-            tracing::warn!(job = %stale.job_id, "lease lost: this outcome was refused, because the job is no longer held under its claim");
+            tracing::warn!(job = %stale.job_id, refused = "settle", "lease lost: this outcome was refused, because the job is no longer held under its claim");
         }
     }
 }

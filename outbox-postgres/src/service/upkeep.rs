@@ -19,7 +19,10 @@ use crate::step::backfill::Backfilled;
 use crate::step::rescue::Rescued;
 use crate::step::settle::Settlement;
 
-const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+/// How long a statement may take. One that takes longer waits on a connection that is dead without saying so, most likely; or the
+/// tables have grown, and then the next ones have the longer limit, which is the server's own too.
+pub(crate) const STATEMENT_LIMIT: Duration = Duration::from_secs(3);
+const LONG_STATEMENT_LIMIT: Duration = Duration::from_secs(10);
 /// How long a backfill goes on in one round, how often one that is not ready is tried again, how often one is looked for.
 const BACKFILL_SLICE: Duration = Duration::from_millis(200);
 const BACKFILL_EVERY: Duration = Duration::from_millis(500);
@@ -38,6 +41,16 @@ pub(crate) struct Upkeep {
     pub(crate) outcomes: mpsc::Sender<Settlement>,
     pub(crate) lane: Lane,
     pub(crate) stop: CancellationToken,
+    pub(crate) limit: Duration,
+}
+
+/// How long the statements of the next round may take.
+fn patience(limit: Duration, round: &Result<(), LaneError>, took: Duration) -> Duration {
+    match round {
+        Err(LaneError::Deadline(_)) => LONG_STATEMENT_LIMIT,
+        Ok(()) if took < STATEMENT_LIMIT / 2 => STATEMENT_LIMIT,
+        _ => limit,
+    }
 }
 
 /// When each chore is due.
@@ -54,11 +67,12 @@ impl Upkeep {
         let mut due = Due { backfill: now, recover: now + RECOVER_EVERY, partition: now, bury: now + BURY_EVERY };
         let mut reconnect = Reconnect::of(&self.outbox, "upkeep");
         while !self.stop.is_cancelled() {
-            let stop = self.stop.clone();
+            let (stop, begun) = (self.stop.clone(), Instant::now());
             let round = tokio::select! {
                 () = stop.cancelled() => break,
                 round = self.round(&mut due) => round,
             };
+            self.limit = patience(self.limit, &round, begun.elapsed());
             match round {
                 Ok(()) => reconnect.succeeded(),
                 Err(error) => reconnect.failed(&error, &self.stop).await,
@@ -99,7 +113,7 @@ impl Upkeep {
     async fn rescue(&mut self) -> Result<(), LaneError> {
         let (statements, limit) = (self.outbox.statements(), self.outbox.config().crash_limit);
         let rescue = async |connection: &mut _| step::rescue::rescue(connection, statements, limit).await;
-        let round = self.lane.run(STATEMENT_LIMIT, rescue).await?;
+        let round = self.lane.run(self.limit, rescue).await?;
         if !round.workers.is_empty() {
             tracing::warn!(workers = ?round.workers, jobs = round.jobs.len(), "took over the jobs of workers whose lease ended");
         }
@@ -111,7 +125,7 @@ impl Upkeep {
         let (statements, schema, limit) =
             (self.outbox.statements(), self.outbox.schema(), self.outbox.config().crash_limit);
         let bury = async |connection: &mut _| step::rescue::bury(connection, statements, schema, limit).await;
-        let jobs = self.lane.run(STATEMENT_LIMIT, bury).await?;
+        let jobs = self.lane.run(self.limit, bury).await?;
         self.rescued(&jobs);
         Ok(())
     }
@@ -121,7 +135,7 @@ impl Upkeep {
         let (statements, limit) = (self.outbox.statements(), self.outbox.config().crash_limit);
         let take_back =
             async |connection: &mut _| step::rescue::take_back(connection, statements, rowless, limit).await;
-        let jobs = self.lane.run(STATEMENT_LIMIT, take_back).await?;
+        let jobs = self.lane.run(self.limit, take_back).await?;
         tracing::warn!(workers = ?rowless, jobs = jobs.len(), "took over the jobs of workers whose row was deleted");
         self.rescued(&jobs);
         Ok(())
@@ -140,13 +154,13 @@ impl Upkeep {
     async fn backfill(&mut self) -> Result<Duration, LaneError> {
         let (statements, schema) = (self.outbox.statements(), self.outbox.schema());
         let barrier = async |connection: &mut _| step::backfill::raise_barrier(connection, statements, schema).await;
-        self.lane.run(STATEMENT_LIMIT, barrier).await?;
+        self.lane.run(self.limit, barrier).await?;
         let started = Instant::now();
         let mut not_ready = 0;
         loop {
             let batch =
                 async |connection: &mut _| step::backfill::backfill(connection, statements, schema, not_ready).await;
-            match self.lane.run(STATEMENT_LIMIT, batch).await? {
+            match self.lane.run(self.limit, batch).await? {
                 Backfilled::Nothing if not_ready > 0 => return Ok(BACKFILL_EVERY),
                 Backfilled::Nothing => return Ok(BACKFILL_LOOK),
                 Backfilled::NotReady => not_ready += 1,
@@ -175,7 +189,7 @@ impl Upkeep {
         let (mut after, mut rowless) = (None, Vec::new());
         loop {
             let look = async |connection: &mut _| step::recover::recover(connection, statements, worker, after).await;
-            let held = self.lane.run(STATEMENT_LIMIT, look).await?;
+            let held = self.lane.run(self.limit, look).await?;
             for (job_id, claim_id) in self.in_hand.strangers(held.jobs) {
                 tracing::warn!(job = %job_id, "gave back a job whose claim's answer was lost");
                 let back = Settlement { job_id, claim_id, next: Next::Return, error: None, ran: Duration::ZERO };
@@ -196,8 +210,23 @@ impl Upkeep {
     async fn partition(&mut self) {
         let schema = self.outbox.schema();
         let partition = async |connection: &mut _| step::partition::partition(connection, schema).await;
-        if let Err(error) = self.lane.run(STATEMENT_LIMIT, partition).await {
+        if let Err(error) = self.lane.run(self.limit, partition).await {
             tracing::info!(error = told(&error), "no partitions were made ahead, trying again in an hour");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rescue that takes longer than the limit would never get through, were the limit to stay.
+    #[test]
+    fn patience_grows_where_it_was_too_short_and_shrinks_behind_a_quick_round() {
+        let late = Err(LaneError::Deadline(STATEMENT_LIMIT));
+        let long = patience(STATEMENT_LIMIT, &late, STATEMENT_LIMIT);
+        assert_eq!(long, LONG_STATEMENT_LIMIT);
+        assert_eq!(patience(long, &Ok(()), Duration::from_secs(5)), LONG_STATEMENT_LIMIT);
+        assert_eq!(patience(long, &Ok(()), Duration::from_secs(1)), STATEMENT_LIMIT);
     }
 }

@@ -197,7 +197,7 @@ impl Worker {
                 }
                 Ran::LeaseLost => {
                     in_hand.settled([(job_id, claim_id)]);
-                    tracing::warn!(job = %job_id, "lease lost: the effect was rolled back, because the job is no longer held under its claim");
+                    tracing::warn!(job = %job_id, refused = "settle_tx", "lease lost: the effect was rolled back, because the job is no longer held under its claim");
                 }
             }
             drop(slot);

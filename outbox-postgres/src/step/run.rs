@@ -23,8 +23,10 @@ use crate::outbox::Outbox;
 use crate::scope::Scope;
 use crate::sqlstate::{self, Class};
 
-/// Longest wait for a connection of the application's pool, and for one of the engine's own statements on it.
-const STATEMENT_LIMIT: Duration = Duration::from_secs(5);
+/// Longest wait for a connection of the application's pool, and for the transaction on it.
+const BEGIN_LIMIT: Duration = Duration::from_secs(3);
+/// Longest wait for what ends it: a commit can wait for a replica.
+const END_LIMIT: Duration = Duration::from_secs(5);
 /// When a job that got no connection from the application's pool is due again.
 const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
 
@@ -87,7 +89,7 @@ impl Execution {
     async fn run_in_transaction(self, started: Instant) -> Ran {
         let acquired = tokio::select! {
             // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
-            connection = within(self.outbox.pool().acquire()) => connection,
+            connection = within(BEGIN_LIMIT, self.outbox.pool().acquire()) => connection,
             () = self.kill.cancelled() => return self.unsettled(Next::Return, None, started),
         };
         let mut connection = match acquired {
@@ -102,7 +104,7 @@ impl Execution {
             }
         };
         let begin = AssertSqlSafe(settle_tx::begin(self.job.claim_id, self.handler.settings.timeout));
-        let (ran, sound) = match within(connection.begin_with(begin)).await {
+        let (ran, sound) = match within(BEGIN_LIMIT, connection.begin_with(begin)).await {
             Ok(mut transaction) => {
                 let scope = self.scope();
                 let ended = self.call(&scope, Some(&mut transaction)).await;
@@ -112,7 +114,8 @@ impl Execution {
                     (self.transaction_was_ended(started), false)
                 } else {
                     // A future that was dropped or that panicked may have left an answer unread.
-                    let sound = matches!(ended, Ended::Returned(_)) && within(transaction.rollback()).await.is_ok();
+                    let sound =
+                        matches!(ended, Ended::Returned(_)) && within(END_LIMIT, transaction.rollback()).await.is_ok();
                     (self.ended(ended, started), sound)
                 }
             }
@@ -126,7 +129,9 @@ impl Execution {
 
     /// A handler that ended its transaction and then failed has had its effect: tried again, it would have it twice.
     async fn is_the_same(&self, transaction: &mut PgConnection) -> bool {
-        within(async { Ok(settle_tx::is_the_same(transaction, self.job.claim_id).await) }).await.unwrap_or(true)
+        within(END_LIMIT, async { Ok(settle_tx::is_the_same(transaction, self.job.claim_id).await) })
+            .await
+            .unwrap_or(true)
     }
 
     /// The handler is done: mark and completion join its transaction, which then commits. Answers whether the connection is
@@ -139,17 +144,19 @@ impl Execution {
     ) -> (Ran, bool) {
         let statements = self.outbox.statements();
         let mark = self.handler.original_name();
-        match within(settle_tx::settle_tx(&mut transaction, statements, &self.job, mark)).await {
+        match within(END_LIMIT, settle_tx::settle_tx(&mut transaction, statements, &self.job, mark)).await {
             Ok(TxSettled::Ready) => {}
-            Ok(TxSettled::LeaseLost) => return (Ran::LeaseLost, within(transaction.rollback()).await.is_ok()),
+            Ok(TxSettled::LeaseLost) => {
+                return (Ran::LeaseLost, within(END_LIMIT, transaction.rollback()).await.is_ok());
+            }
             Ok(TxSettled::Duplicate) => {
-                let sound = within(transaction.rollback()).await.is_ok();
+                let sound = within(END_LIMIT, transaction.rollback()).await.is_ok();
                 return (self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started), sound);
             }
             Ok(TxSettled::NotTheSame) => return (self.transaction_was_ended(started), false),
             Err(error) => return (self.failed(&explain("settling the handler's transaction", &error), started), false),
         }
-        match within(transaction.commit()).await {
+        match within(END_LIMIT, transaction.commit()).await {
             Ok(()) => (Ran::Committed { published: scope.has_published() }, true),
             // Either the commit was refused, or its answer was lost. In the second case the job may be gone: then settling
             // it changes nothing, because the claim no longer stands.
@@ -249,11 +256,11 @@ impl Execution {
 }
 
 /// One of the engine's own statements, within its limit.
-async fn within<T>(statement: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
-    tokio::time::timeout(STATEMENT_LIMIT, statement).await.unwrap_or_else(|_| {
+async fn within<T>(limit: Duration, statement: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    tokio::time::timeout(limit, statement).await.unwrap_or_else(|_| {
         Err(sqlx::Error::Io(std::io::Error::new(
             std::io::ErrorKind::TimedOut,
-            format!("no answer from the database within {STATEMENT_LIMIT:?}"),
+            format!("no answer from the database within {limit:?}"),
         )))
     })
 }

@@ -1,0 +1,76 @@
+//! An operator at work: looks at failed jobs, mends what made them fail, and gives them a new life.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox::Outbox;
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::Run;
+use crate::ledger::Ledger;
+use crate::load::FAILING;
+use crate::node;
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The operator, until it is told to stop.
+pub(super) struct Operator {
+    stop: watch::Sender<bool>,
+    work: JoinHandle<()>,
+}
+
+impl Operator {
+    pub(super) async fn start(run: &Arc<Run>, ledger: &Ledger) -> anyhow::Result<Self> {
+        let stop = watch::Sender::new(false);
+        let outbox = outbox(&run.cluster.url(), ledger).await?;
+        let work = tokio::spawn(work(Arc::clone(run), outbox, ledger.clone(), stop.subscribe()));
+        Ok(Self { stop, work })
+    }
+
+    pub(super) async fn stop(self) {
+        self.stop.send_replace(true);
+        let _ = self.work.await;
+    }
+}
+
+async fn work(run: Arc<Run>, mut outbox: Outbox, ledger: Ledger, mut stopped: watch::Receiver<bool>) {
+    let mut url = run.cluster.url();
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => return,
+            () = sleep(EVERY) => {}
+        }
+        if run.cluster.url() != url {
+            match self::outbox(&run.cluster.url(), &ledger).await {
+                Ok(moved) => (outbox, url) = (moved, run.cluster.url()),
+                Err(_) => continue,
+            }
+        }
+        // The database may be away.
+        let _ = round(&outbox).await;
+    }
+}
+
+async fn round(outbox: &Outbox) -> anyhow::Result<()> {
+    for job in outbox.failed(1_000).await? {
+        if FAILING.contains(&job.handler.as_str()) {
+            continue;
+        }
+        let source = job.event_id.map_or(job.id.as_uuid(), outbox::EventId::as_uuid);
+        let text = "insert into chaos.pardon (source) values ($1) on conflict do nothing";
+        sqlx::query(text).bind(source).execute(outbox.pool()).await?;
+        outbox.redrive(job.id).await?;
+    }
+    Ok(())
+}
+
+async fn outbox(url: &str, ledger: &Ledger) -> anyhow::Result<Outbox> {
+    let pool: PgPool =
+        PgPoolOptions::new().max_connections(2).acquire_timeout(Duration::from_secs(3)).connect_lazy(url)?;
+    Ok(node::builder(&pool, ledger).name("operator").build().await?)
+}

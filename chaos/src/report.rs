@@ -1,0 +1,160 @@
+//! The summary of a run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::check::{Rule, Verdict, story};
+use crate::history::{Fate, History};
+use crate::plan::Plan;
+
+/// How many violations are told in full, each with the whole story of its job.
+const TOLD: usize = 20;
+
+const ABORTED: &str = "abort by a handler";
+
+/// What was done and what was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// How long faults and load went on, in seconds.
+    pub seconds: f64,
+    /// Faults that happened, in all.
+    pub faults: u64,
+    /// Those of each kind.
+    pub by_kind: BTreeMap<String, u64>,
+    /// Faults that were planned and did not happen, for what they were to meet was not there.
+    pub missed: u64,
+    /// Processes that were started.
+    pub processes: u64,
+    /// Transactions that were committed, rolled back, and of unknown fate.
+    pub transactions: Transactions,
+    /// Jobs.
+    pub jobs: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Claims, an attempt each.
+    pub attempts: u64,
+    /// Executions that handlers noted.
+    pub executions: u64,
+    /// Jobs that were taken from dead workers.
+    pub rescued: u64,
+    /// Failed jobs that were given a new life.
+    pub redriven: u64,
+    /// Outcomes and effects that the engine refused, because their claim no longer stood.
+    pub refused: u64,
+    /// How often each rule was looked at.
+    pub checked: BTreeMap<Rule, u64>,
+    /// How often one was broken.
+    pub violations: u64,
+    /// The first of those, each with its story.
+    pub told: Vec<String>,
+}
+
+/// Transactions by their fate, as far as their publishers know it.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Transactions {
+    /// Answered as committed.
+    pub committed: u64,
+    /// Rolled back.
+    pub rolled_back: u64,
+    /// Not answered.
+    pub unknown: u64,
+}
+
+impl Report {
+    /// Puts it together. `inflicted` holds by kind how many faults were planned, and how many happened.
+    #[must_use]
+    pub fn of(plan: &Plan, inflicted: BTreeMap<String, (u64, u64)>, history: &History, verdict: Verdict) -> Self {
+        let planned: u64 = inflicted.values().map(|(planned, _)| planned).sum();
+        let mut by_kind: BTreeMap<_, _> = inflicted.into_iter().map(|(kind, (_, happened))| (kind, happened)).collect();
+        if history.starved > 0 {
+            by_kind.insert("full pool".to_owned(), history.starved);
+        }
+        // Not planned, but drawn by the seed with the load.
+        let aborted = history.deaths.iter().filter(|death| death.how.starts_with("signal: 6")).count();
+        by_kind.insert(ABORTED.to_owned(), count(aborted));
+        by_kind.retain(|_, happened| *happened > 0);
+        let faults = by_kind.values().sum();
+        let happened: u64 = by_kind.iter().filter(|(kind, _)| *kind != ABORTED).map(|(_, times)| times).sum();
+        let told = verdict.violations.iter().take(TOLD).map(|violation| {
+            let story = violation.job.as_ref().map(|job| story(history, job)).unwrap_or_default();
+            format!("{}: {}\n{story}", violation.rule, violation.what)
+        });
+        Self {
+            seed: plan.seed,
+            seconds: plan.length.as_secs_f64(),
+            faults,
+            by_kind,
+            missed: planned.saturating_sub(happened),
+            processes: count(history.deaths.len()),
+            transactions: Transactions::of(history),
+            jobs: verdict.jobs,
+            succeeded: verdict.ended.0,
+            failed: verdict.ended.1,
+            attempts: verdict.claims,
+            executions: count(history.executions.len()),
+            rescued: verdict.rescued,
+            redriven: verdict.redriven,
+            refused: history.refused.values().sum(),
+            told: told.collect(),
+            violations: count(verdict.violations.len()),
+            checked: verdict.checked,
+        }
+    }
+
+    /// Whether every guarantee held.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.violations == 0
+    }
+}
+
+impl Transactions {
+    fn of(history: &History) -> Self {
+        let mut all = Self::default();
+        for transaction in &history.transactions {
+            match transaction.fate {
+                Fate::Committed(_) => all.committed += 1,
+                Fate::RolledBack => all.rolled_back += 1,
+                Fate::Unknown => all.unknown += 1,
+            }
+        }
+        all
+    }
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}, {:.0} s", self.seed, self.seconds)?;
+        writeln!(f, "faults       {}, and {} that met nobody", self.faults, self.missed)?;
+        for (kind, happened) in &self.by_kind {
+            writeln!(f, "  {happened:>8}  {kind}")?;
+        }
+        let Transactions { committed, rolled_back, unknown } = self.transactions;
+        writeln!(f, "transactions {committed} committed, {rolled_back} rolled back, {unknown} of unknown fate")?;
+        writeln!(f, "jobs         {}: {} succeeded, {} failed as planned", self.jobs, self.succeeded, self.failed)?;
+        writeln!(
+            f,
+            "attempts     {}, {} executions noted, by {} processes",
+            self.attempts, self.executions, self.processes
+        )?;
+        writeln!(f, "rescued      {}", self.rescued)?;
+        writeln!(f, "redriven     {}", self.redriven)?;
+        writeln!(f, "refused      {} stale writes", self.refused)?;
+        writeln!(f, "checked")?;
+        for rule in Rule::ALL {
+            writeln!(f, "  {:>8}  {rule}", self.checked.get(&rule).copied().unwrap_or(0))?;
+        }
+        writeln!(f, "violations   {}", self.violations)?;
+        self.told.iter().try_for_each(|violation| writeln!(f, "\n{violation}"))
+    }
+}
