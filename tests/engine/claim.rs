@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::floor::{Do, Floor, Letter, Worker, ask, ask_many, wait};
-use crate::proxy::Proxy;
+use crate::proxy;
 use crate::support::{Shop, publish};
 
 /// S0-22, S0-23: a job that ran is succeeded, with its effect, once.
@@ -229,11 +229,12 @@ async fn large_messages_get_through_a_slow_link() {
     let floor = Floor::new().await;
     let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
     ask_many(&elsewhere, 8, [Do::Succeed, Do::Fail("x".repeat(250_000))]).await;
-    let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).concurrency(8).batch(8).lease(Duration::from_secs(10));
+    let proxy = proxy::start().await;
+    let outbox =
+        floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).concurrency(8).batch(8).lease(Duration::from_secs(10));
     let worker = Worker::start(outbox.build().await.unwrap());
     // All eight would take five seconds.
-    proxy.slow_down(400_000);
+    proxy.all().throttle(400_000);
     let jobs = floor.until_settled().await;
     assert!(jobs.0.iter().all(|job| job.status == "succeeded" && job.attempts == 1 && job.crashes == 0), "{jobs:#?}");
     worker.stop().await;

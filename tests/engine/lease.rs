@@ -5,7 +5,7 @@ use std::time::Instant;
 use outbox_testing::eventually;
 
 use crate::floor::{Do, Floor, LEASE, Worker, ask, living_workers};
-use crate::proxy::Proxy;
+use crate::proxy;
 
 /// O8, Q18: a handler that takes longer than the lease is renewed, and not run by another worker.
 #[tokio::test]
@@ -94,11 +94,11 @@ async fn a_blocked_thread_does_not_keep_a_worker_from_beginning_again() {
 #[tokio::test]
 async fn executions_end_before_a_lease_that_cannot_be_renewed() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let worker = Worker::start(floor.outbox_on(proxy.pool(), &["desk.note"]).build().await.unwrap());
+    let proxy = proxy::start().await;
+    let worker = Worker::start(floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap());
     let event = ask(&worker.outbox, "a", [Do::Hang]).await;
     floor.until_begun("desk.note", "a", 1).await;
-    proxy.stall(true);
+    proxy.all().black_hole();
     let stalled = Instant::now();
     eventually("its execution was ended", async || (floor.stage.running() == 0).then_some(())).await;
     assert!(stalled.elapsed() < LEASE, "{:?}", stalled.elapsed());
@@ -108,7 +108,7 @@ async fn executions_end_before_a_lease_that_cannot_be_renewed() {
     let job = floor.until("desk.note", event, "succeeded").await;
     assert_eq!((job.attempts, job.crashes), (2, 1));
     other.stop().await;
-    proxy.stall(false);
+    proxy.all().clear();
     let event = ask(&floor.outbox(&["desk.note"]).build().await.unwrap(), "b", []).await;
     floor.until("desk.note", event, "succeeded").await;
     worker.stop().await;

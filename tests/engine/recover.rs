@@ -3,22 +3,24 @@
 use std::time::Duration;
 
 use outbox_testing::eventually;
+use outbox_testing::fault::Point;
 
 use crate::floor::{Do, Floor, Worker, ask, ask_many, living_workers};
-use crate::proxy::Proxy;
+use crate::proxy;
 
 /// The server commits a claim and its answer is lost: the worker gives the jobs back, uncharged, and runs them, under the
 /// same id and long before its lease of a minute would end.
 #[tokio::test]
 async fn a_claim_whose_answer_was_lost_is_given_back() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
+    let proxy = proxy::start().await;
+    let outbox =
+        floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
     ask_many(&outbox, 5, []).await;
-    proxy.lose_answers("-- claim:", 1);
+    let lost = proxy.cut_at(Point::after("claim"));
     let worker = Worker::start(outbox);
     floor.until_number("select count(*) from :schema.job where status = 'running'", 5).await;
-    assert_eq!(proxy.left_to_lose("-- claim:"), 0, "the answer was lost");
+    lost.until_reached().await;
     assert_eq!(floor.stage.noted("began ").len(), 0, "nobody runs what stands as running");
     let before = living_workers(&floor).await;
     let jobs = floor.until_settled().await;
@@ -32,8 +34,9 @@ async fn a_claim_whose_answer_was_lost_is_given_back() {
 #[tokio::test]
 async fn what_a_deleted_row_held_is_taken_over() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
+    let proxy = proxy::start().await;
+    let outbox =
+        floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
     ask_many(&outbox, 2, []).await;
     floor
         .sandbox
@@ -43,7 +46,7 @@ async fn what_a_deleted_row_held_is_taken_over() {
         )
         .await;
     // A look is due once an answer to a claim was lost; otherwise once a minute.
-    proxy.lose_answers("-- claim:", 1);
+    let _lost = proxy.cut_at(Point::after("claim"));
     let worker = Worker::start(outbox);
     let jobs = floor.until_settled().await;
     assert_eq!(jobs.succeeded(), 2, "{jobs:#?}");
@@ -56,23 +59,25 @@ async fn what_a_deleted_row_held_is_taken_over() {
 #[tokio::test]
 async fn a_job_that_runs_anew_is_not_given_back() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
+    let proxy = proxy::start().await;
+    let outbox =
+        floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
     // The first takes place; those behind it change nothing, and leave time for the next claim.
-    proxy.lose_answers("-- settle:", 3);
+    let unanswered = proxy.cut_at(Point::after("settle").every_time());
     let worker = Worker::start(outbox);
     let event = ask(&worker.outbox, "a", [Do::RetryAfter(0), Do::Wait("end".into())]).await;
     floor.until_begun("desk.note", "a", 2).await;
-    assert!(proxy.left_to_lose("-- settle:") > 0, "the outcome is still being sent");
+    assert!(unanswered.reached() > 0, "the outcome is still being sent");
+    drop(unanswered);
     let other = ask(&worker.outbox, "b", []).await;
     floor.until("desk.note", other, "succeeded").await;
-    let looks = proxy.count("-- recover:");
-    proxy.lose_answers("-- claim:", 1);
-    eventually("lost jobs were looked for", async || (proxy.count("-- recover:") > looks).then_some(())).await;
+    let looks = proxy.all().count("recover");
+    let _lost = proxy.cut_at(Point::after("claim"));
+    eventually("lost jobs were looked for", async || (proxy.all().count("recover") > looks).then_some(())).await;
     let other = ask(&worker.outbox, "c", []).await;
     floor.until("desk.note", other, "succeeded").await;
-    let claims = proxy.count("-- claim:");
-    eventually("it has claimed three times more", async || (proxy.count("-- claim:") >= claims + 3).then_some(()))
+    let claims = proxy.all().count("claim");
+    eventually("it has claimed three times more", async || (proxy.all().count("claim") >= claims + 3).then_some(()))
         .await;
     assert_eq!(floor.job("desk.note", event).await.status, "running");
     floor.stage.open("end");

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use outbox_testing::eventually;
+use outbox_testing::fault::Point;
 use sqlx::PgConnection;
 use sqlx::types::Uuid;
 
 use crate::conformance::{claim, register};
 use crate::floor::{Floor, Worker, ask, ask_many, wait};
-use crate::proxy::Proxy;
+use crate::proxy;
 
 const RESCUE_MARK: &str = include_str!("../../outbox-postgres/src/step/rescue_mark.sql");
 const UNREGISTER: &str = include_str!("../../outbox-postgres/src/step/unregister.sql");
@@ -173,12 +174,13 @@ async fn a_frozen_rescuer_frees_what_it_locked() {
     let mut c = floor.sandbox.pool().acquire().await.unwrap();
     let dead = register(&floor, &mut c, "1 hour").await;
     claim(&floor, &mut c, dead, (1, 1, true)).await;
-    let proxy = Proxy::start().await;
-    let freezing = floor.outbox_on(proxy.pool(), &["shelf.fill"]).build().await.unwrap();
-    proxy.freeze_at("-- rescue_return:");
+    let proxy = proxy::start().await;
+    let freezing = floor.outbox_on(proxy::pool(&proxy), &["shelf.fill"]).build().await.unwrap();
+    let frozen = proxy.hold_at(Point::before("rescue_return"));
     let freezing = Worker::start(freezing);
     floor.sandbox.execute("update :schema.worker set expires_at = now() - interval '1 s' where name = 'one'").await;
-    eventually("the rescuer has frozen", async || proxy.is_stalled().then_some(())).await;
+    frozen.until_reached().await;
+    proxy.all().black_hole();
     let other = floor.worker(&["desk.note"]).await;
     let job = floor.until("desk.note", event, "succeeded").await;
     assert_eq!((job.attempts, job.crashes), (2, 1));

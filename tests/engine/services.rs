@@ -9,7 +9,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::floor::{Floor, Worker, ask, living_workers};
-use crate::proxy::Proxy;
+use crate::proxy;
 use crate::support::{NOBODY_LISTENS, skipped_behind_a_pooler};
 
 /// A log that panics, once, when it is told that this service met an error.
@@ -56,8 +56,8 @@ impl Subscriber for PanickingLog {
 /// comes.
 async fn panics_in(service: &'static str, application: &str) {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let worker = Worker::start(floor.outbox_on(proxy.pool(), &["desk.note"]).build().await.unwrap());
+    let proxy = proxy::start().await;
+    let worker = Worker::start(floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap());
     let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
     let event = ask(&elsewhere, "before", []).await;
     floor.until("desk.note", event, "succeeded").await;
@@ -65,7 +65,7 @@ async fn panics_in(service: &'static str, application: &str) {
     let _log = tracing::subscriber::set_default(PanickingLog { service, spent: AtomicBool::new(false) });
     // Until the service has a connection that can be cut.
     eventually("it goes on under a new id", async || {
-        proxy.cut(application);
+        proxy.of(application).cut();
         ask(&elsewhere, "meanwhile", []).await;
         living_workers(&floor).await.iter().any(|id| !before.contains(id)).then_some(())
     })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use outbox_testing::eventually;
 
 use crate::floor::{Do, Floor, Worker, ask, ask_many};
-use crate::proxy::Proxy;
+use crate::proxy;
 
 /// O28, Q29, B18: handlers that heed the request and succeed have ended well; those that fail behind it, those that do not end,
 /// and those that had not begun are pending, due now, with no attempt charged; no row stays leased, the worker's row is gone, and
@@ -59,13 +59,13 @@ async fn nothing_begins_behind_the_request_to_end() {
 #[tokio::test]
 async fn a_database_that_hangs_does_not_hold_up_the_end() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.note", "till.book"]).lease(Duration::from_mins(1));
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note", "till.book"]).lease(Duration::from_mins(1));
     let worker = Worker::start(outbox.build().await.unwrap());
     ask(&worker.outbox, "a", [Do::Hang]).await;
     floor.until_begun("desk.note", "a", 1).await;
     floor.until_begun("till.book", "a", 1).await;
-    proxy.stall(true);
+    proxy.all().black_hole();
     worker.outbox.kick();
     let took = worker.stop().await;
     assert!(took < Duration::from_millis(1300), "{took:?}");
@@ -75,13 +75,13 @@ async fn a_database_that_hangs_does_not_hold_up_the_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_blocked_thread_of_a_lost_lease_does_not_hold_up_the_end() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let worker = Worker::start(floor.outbox_on(proxy.pool(), &["desk.note"]).build().await.unwrap());
+    let proxy = proxy::start().await;
+    let worker = Worker::start(floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap());
     ask(&worker.outbox, "a", [Do::BlockUntil("end".into())]).await;
     floor.until_begun("desk.note", "a", 1).await;
     floor.sandbox.execute("update :schema.worker set dead_at = now()").await;
-    let renewals = proxy.count("-- renew:");
-    eventually("it has learned it", async || (proxy.count("-- renew:") > renewals).then_some(())).await;
+    let renewals = proxy.all().count("renew");
+    eventually("it has learned it", async || (proxy.all().count("renew") > renewals).then_some(())).await;
     let took = worker.stop().await;
     assert!(took < Duration::from_millis(1300), "{took:?}");
     floor.stage.open("end");

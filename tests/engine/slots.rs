@@ -5,7 +5,7 @@ use std::time::Duration;
 use outbox_testing::eventually;
 
 use crate::floor::{Do, Floor, Letter, Worker, ask_many, wait};
-use crate::proxy::Proxy;
+use crate::proxy;
 
 /// S0-29, S0-42: a handler that hangs in every slot that it may take does not delay another handler of the same events.
 #[tokio::test]
@@ -86,16 +86,16 @@ async fn crashed_jobs_run_one_at_a_time() {
 #[tokio::test]
 async fn a_job_on_its_last_attempt_never_waits_in_memory() {
     let floor = Floor::new().await;
-    let proxy = Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["desk.letter", "desk.once"]).concurrency(3).prefetch(50);
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.letter", "desk.once"]).concurrency(3).prefetch(50);
     let worker = Worker::start(outbox.build().await.unwrap());
     ask_many(&worker.outbox, 10, wait("end")).await;
     eventually("the slots of a handler that is not alone are taken", async || {
         (floor.stage.running() == 2).then_some(())
     })
     .await;
-    let claims = proxy.count("-- claim:");
-    eventually("it has claimed three times more", async || (proxy.count("-- claim:") >= claims + 3).then_some(()))
+    let claims = proxy.all().count("claim");
+    eventually("it has claimed three times more", async || (proxy.all().count("claim") >= claims + 3).then_some(()))
         .await;
     assert_eq!(floor.sandbox.jobs().await.count("running"), 2);
     floor.stage.open("end");

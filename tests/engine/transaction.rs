@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outbox::prelude::*;
+use outbox_testing::fault::Point;
 use outbox_testing::{deliver_twice, eventually};
 
 use crate::floor::{Asked, Do, Explosive, Floor, Stage, Worker, ask, ask_many, fail, wait};
@@ -323,16 +324,16 @@ async fn a_closed_pool_is_no_hot_loop() {
 #[tokio::test]
 async fn a_lost_answer_of_the_commit_repeats_nothing() {
     let floor = Floor::new().await;
-    let proxy = crate::proxy::Proxy::start().await;
-    let outbox = floor.outbox_on(proxy.pool(), &["till.book"]).build().await.unwrap();
+    let proxy = crate::proxy::start().await;
+    let outbox = floor.outbox_on(crate::proxy::pool(&proxy), &["till.book"]).build().await.unwrap();
     let event = ask(&floor.outbox(&["till.book"]).build().await.unwrap(), "a", wait("end")).await;
     let worker = Worker::start(outbox);
     floor.until_begun("till.book", "a", 1).await;
-    proxy.lose_answers("COMMIT", 1);
+    let lost = proxy.cut_at(Point::after("commit").following("settle_tx"));
     floor.stage.open("end");
     let job = floor.until("till.book", event, "succeeded").await;
     worker.stop().await;
-    assert_eq!(proxy.left_to_lose("COMMIT"), 0, "the answer was lost");
+    assert_eq!(lost.reached(), 1, "the answer was lost");
     assert_eq!((job.attempts, floor.effects("a").await, floor.stage.executions("till.book", "a")), (1, 1, 1));
     assert_eq!(floor.job("till.book", event).await.status, "succeeded");
 }

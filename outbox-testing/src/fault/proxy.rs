@@ -106,6 +106,12 @@ impl Proxy {
         Connections { shared: &self.shared, application: Some(application) }
     }
 
+    /// How many new connections were reset, because that was asked for by `refuse`.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.shared.counts().refused
+    }
+
     /// Holds the statement, or its answer, at a point, until the trap is released or cut.
     #[must_use = "dropping the trap takes it away"]
     pub fn hold_at(&self, point: Point) -> Trap {
@@ -161,6 +167,11 @@ impl Connections<'_> {
         });
     }
 
+    /// Each connection carries so many bytes a second to the program: a slow link. Zero ends that.
+    pub fn throttle(&self, bytes_per_second: u64) {
+        self.change(|weather| weather.rate = bytes_per_second);
+    }
+
     /// Nothing passes any more, and neither side is told, not even that the other one has closed. New connections are accepted
     /// and get no answer. After [`clear`](Self::clear), what was held arrives late.
     pub fn black_hole(&self) {
@@ -183,7 +194,7 @@ impl Connections<'_> {
         self.change(|weather| weather.refuses = true);
     }
 
-    /// No delay, no silence, no refusal any more. What was set for all, or for one application, is cleared there.
+    /// No delay, no slowness, no silence, no refusal any more. What was set for all, or for one application, is cleared there.
     pub fn clear(&self) {
         self.change(|weather| {
             *weather = Weather { cuts: weather.cuts, forgotten: weather.forgotten, ..Weather::default() };
@@ -213,6 +224,13 @@ impl Connections<'_> {
     pub fn open(&self) -> usize {
         let counts = self.shared.counts();
         counts.sessions.iter().filter(|(name, _)| self.application.is_none_or(|own| own == *name)).map(|(_, n)| n).sum()
+    }
+
+    /// How many sessions were ever begun.
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        let counts = self.shared.counts();
+        counts.begun.iter().filter(|(name, _)| self.application.is_none_or(|own| own == *name)).map(|(_, n)| n).sum()
     }
 
     fn change(&self, change: impl FnOnce(&mut Weather)) {

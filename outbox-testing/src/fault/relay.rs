@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, copy_bidirectional};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::conversation::{Conversation, is_part};
 use super::point::{Side, Then, Traps};
@@ -32,6 +32,10 @@ pub(super) struct Counts {
     pub(super) statements: HashMap<(String, String), u64>,
     /// Open sessions by application.
     pub(super) sessions: HashMap<String, usize>,
+    /// Sessions that were ever begun, by application.
+    pub(super) begun: HashMap<String, u64>,
+    /// Connections that were reset when they were made.
+    pub(super) refused: u64,
 }
 
 impl Shared {
@@ -55,6 +59,12 @@ impl Shared {
         Ok(server)
     }
 
+    /// Counts it, and has it reset when it is dropped.
+    fn refuse(&self, client: &TcpStream) -> Result<()> {
+        self.counts().refused += 1;
+        client.set_zero_linger()
+    }
+
     /// Waits until the weather of this application is as wanted.
     async fn until(&self, application: Option<&str>, wanted: impl Fn(Weather) -> bool) {
         // Never an error: the sender is here.
@@ -67,7 +77,7 @@ pub(super) async fn serve(mut client: TcpStream, shared: Arc<Shared>) -> Result<
     client.set_nodelay(true)?;
     shared.until(None, |weather| !weather.silent).await;
     if shared.forecast.borrow().of(None).refuses {
-        return client.set_zero_linger();
+        return shared.refuse(&client);
     }
     let (bytes, application) = loop {
         match Opening::read(&mut client).await? {
@@ -83,7 +93,7 @@ pub(super) async fn serve(mut client: TcpStream, shared: Arc<Shared>) -> Result<
     };
     shared.until(Some(&application), |weather| !weather.silent).await;
     if shared.forecast.borrow().of(Some(&application)).refuses {
-        return client.set_zero_linger();
+        return shared.refuse(&client);
     }
     let Ok(mut server) = shared.connect().await else { return client.set_zero_linger() };
     server.write_all(&bytes).await?;
@@ -114,7 +124,10 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn begin(shared: &'a Shared, application: String) -> Self {
-        *shared.counts().sessions.entry(application.clone()).or_default() += 1;
+        let mut counts = shared.counts();
+        *counts.sessions.entry(application.clone()).or_default() += 1;
+        *counts.begun.entry(application.clone()).or_default() += 1;
+        drop(counts);
         let begun = shared.forecast.borrow().of(Some(&application));
         Self { shared, application, begun, conversation: Mutex::new(Conversation::new()) }
     }
@@ -199,6 +212,7 @@ impl<'a> Session<'a> {
     ) -> End {
         while let Some((sent, bytes)) = queue.recv().await {
             sleep_until(sent + self.weather().delay(way)).await;
+            sleep(self.weather().transfer(way, bytes.len())).await;
             self.until_heard().await;
             if to.write_all(&bytes).await.is_err() {
                 return End::Closed;

@@ -17,6 +17,8 @@ pub enum Way {
 pub(super) struct Weather {
     pub(super) to_server: Duration,
     pub(super) to_client: Duration,
+    /// Bytes a second of each connection to the client; zero is no bound.
+    pub(super) rate: u64,
     /// Nothing passes, and nobody is told.
     pub(super) silent: bool,
     /// New connections are reset.
@@ -36,10 +38,21 @@ impl Weather {
         }
     }
 
+    /// How much longer `bytes` take by their number.
+    pub(super) fn transfer(self, way: Way, bytes: usize) -> Duration {
+        match way {
+            Way::ToClient if self.rate > 0 => {
+                Duration::from_micros(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(1_000_000) / self.rate)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
     fn and(self, other: Self) -> Self {
         Self {
             to_server: self.to_server.max(other.to_server),
             to_client: self.to_client.max(other.to_client),
+            rate: if self.rate == 0 || other.rate == 0 { self.rate.max(other.rate) } else { self.rate.min(other.rate) },
             silent: self.silent || other.silent,
             refuses: self.refuses || other.refuses,
             cuts: self.cuts + other.cuts,

@@ -137,6 +137,7 @@ async fn refusal_concerns_new_connections() {
     let mut there = stand.connect("there").await;
     stand.proxy.all().refuse();
     assert!(PgConnection::connect_with(&stand.options("new")).await.is_err());
+    assert_eq!(stand.proxy.refused(), 1);
     there.ping().await.unwrap();
     stand.proxy.all().clear();
     stand.proxy.of("new").refuse();
@@ -165,4 +166,18 @@ fn only_a_host_can_be_stood_before() {
     for url in ["no URL", "postgres:///db?host=/var/run/postgresql"] {
         assert!(outbox_testing::fault::Proxy::start(url).is_err(), "{url}");
     }
+}
+
+/// A slow link: a large answer takes as long as its bytes do.
+#[tokio::test]
+async fn a_slow_link_is_as_slow_as_it_is_told() {
+    let stand = Stand::new().await;
+    let mut slow = stand.connect("slow").await;
+    stand.proxy.of("slow").throttle(100_000);
+    let begun = Instant::now();
+    execute_raw(&mut slow, "select repeat('x', 50000)").await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(500), "{:?}", begun.elapsed());
+    stand.proxy.of("slow").throttle(0);
+    execute_raw(&mut slow, "select repeat('x', 50000)").await.unwrap();
+    assert_eq!((stand.proxy.of("slow").made(), stand.proxy.refused()), (1, 0));
 }
