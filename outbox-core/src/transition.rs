@@ -22,7 +22,7 @@ use crate::retry::Backoff;
 pub const DEFAULT_CRASH_LIMIT: u32 = 3;
 
 /// The stored states of a job. There are no others (S0-5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
     /// Waits until it is due and a worker has room.
     Pending,
@@ -74,7 +74,7 @@ impl fmt::Display for JobState {
 }
 
 /// Why a job ended, where its state alone does not say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// Succeeded: its `when` declined the event.
     Skipped,
@@ -109,7 +109,7 @@ impl Reason {
 }
 
 /// The counters of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Executions begun, the present one included. Counted by the claim.
     pub attempts: u32,
@@ -120,7 +120,7 @@ pub struct Counts {
 }
 
 /// What becomes of a running job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Next {
     /// Ends as succeeded.
     Succeeded(Option<Reason>),
@@ -192,7 +192,7 @@ pub fn rescue(counts: Counts, crash_limit: u32) -> Next {
 }
 
 /// How careful a claim must be with a job: what its process's death would cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Risk {
     /// It has attempts to spare and never crashed: may wait in memory behind others.
     None,
