@@ -25,6 +25,10 @@ pub const LEASE: Duration = Duration::from_secs(2);
 /// How long a worker that is asked to end waits for its handlers.
 pub const BUDGET: Duration = Duration::from_millis(1_500);
 
+/// Most jobs that wait in a worker's memory. Each of them is charged a crash when their worker dies, and behind that runs alone in
+/// its process: with the default of 100, runs of so many deaths would be about little else.
+pub const PREFETCH: u32 = 20;
+
 /// How a process ends that cannot reach its database when it opens.
 pub const NOT_OPENED: i32 = 3;
 
@@ -119,6 +123,7 @@ pub(crate) fn builder(pool: &PgPool, ledger: &Ledger) -> OutboxBuilder {
         .state(ledger.clone())
         .lease(LEASE)
         .shutdown_budget(BUDGET)
+        .prefetch(PREFETCH)
         .poll_interval(Duration::from_millis(200))
 }
 
