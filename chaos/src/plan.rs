@@ -70,6 +70,9 @@ pub enum Kind {
     Network { place: String, connections: Connections, what: Weather, lasts: Duration },
     /// The next time it passes a point of a statement.
     Point { place: String, point: At, then: Then },
+    /// A statement of it is under way for longer than its lease, and arrives when others have taken over; the process stands
+    /// still meanwhile.
+    Late { place: String, point: At, lasts: Duration },
     /// The database server.
     Server(Stop),
     /// A session holds something.
@@ -158,6 +161,10 @@ const WORKER_POINTS: [(&str, Option<&str>); 10] = [
     ("publish", None),
 ];
 
+/// Statements of a worker that change jobs, and are to change nothing when they come too late.
+const LATE: [(&str, Option<&str>); 4] =
+    [("settle", None), ("settle_tx", None), ("commit", Some("settle_tx")), ("claim", None)];
+
 /// Points in a publisher's.
 const PUBLISHER_POINTS: [(&str, Option<&str>); 4] =
     [("publish", None), ("enqueue", None), ("commit", Some("publish")), ("commit", Some("enqueue"))];
@@ -208,7 +215,8 @@ fn kind(seeded: &mut Seeded, nodes: Nodes, length: Duration) -> Kind {
         14..25 => Kind::Freeze { place, lasts: freeze(seeded) },
         25..33 => Kind::Terminate { place },
         33..57 => network(seeded, place),
-        57..80 => point(seeded, nodes),
+        57..72 => point(seeded, nodes),
+        72..80 => late(seeded, worker),
         80..86 => Kind::Server(*seeded.pick(&[Stop::Fast, Stop::Immediate, Stop::Kill])),
         86..94 => session(seeded, length),
         _ => Kind::Starve { place: worker, lasts: seeded.between(millis(500), millis(4_000)) },
@@ -247,6 +255,12 @@ fn point(seeded: &mut Seeded, nodes: Nodes) -> Kind {
     Kind::Point { place: format!("{role}-{}", 1 + seeded.below(of_role)), point, then }
 }
 
+fn late(seeded: &mut Seeded, place: String) -> Kind {
+    let (statement, following) = *seeded.pick(&LATE);
+    let point = At { after: false, statement, following };
+    Kind::Late { place, point, lasts: seeded.between(millis(2_800), millis(5_000)) }
+}
+
 fn session(seeded: &mut Seeded, length: Duration) -> Kind {
     match seeded.below(4) {
         0 => Kind::Session { holds: Holds::Rows, lasts: seeded.between(millis(500), millis(5_000)) },
@@ -273,6 +287,7 @@ impl Kind {
             Self::Network { what, .. } => what.to_string().split(' ').next().unwrap_or_default().to_owned(),
             Self::Point { then: Then::Cut, .. } => "cut at a point".to_owned(),
             Self::Point { then: Then::Kill, .. } => "kill at a point".to_owned(),
+            Self::Late { .. } => "late statement".to_owned(),
             Self::Server(stop) => format!("server {stop}"),
             Self::Session { holds: Holds::Rows, .. } => "locked rows".to_owned(),
             Self::Session { holds: Holds::Table(..), .. } => "locked table".to_owned(),
@@ -296,6 +311,7 @@ impl fmt::Display for Kind {
             }
             Self::Point { place, point, then: Then::Cut } => write!(f, "cut {place} {point}"),
             Self::Point { place, point, then: Then::Kill } => write!(f, "kill {place} {point}"),
+            Self::Late { place, point, lasts } => write!(f, "hold {place} {point} for {lasts:.1?}, and freeze it"),
             Self::Server(stop) => write!(f, "server {stop}"),
             Self::Session { holds, lasts } => write!(f, "a session holds {holds} for {lasts:.1?}"),
             Self::Starve { place, lasts } => write!(f, "the pool of {place} is full for {lasts:.1?}"),

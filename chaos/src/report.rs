@@ -158,3 +158,51 @@ impl fmt::Display for Report {
         self.told.iter().try_for_each(|violation| writeln!(f, "\n{violation}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::check::Violation;
+    use crate::clock::Monotonic;
+    use crate::history::{Death, JobKey};
+    use crate::plan::Nodes;
+
+    fn report(history: &History, verdict: Verdict) -> Report {
+        let nodes = Nodes { workers: 1, publishers: 1 };
+        let plan = Plan::draw(1, Duration::from_secs(10), Duration::from_secs(1), nodes, None);
+        let inflicted = [("kill".to_owned(), (3, 2)), ("full pool".to_owned(), (1, 0))];
+        Report::of(&plan, inflicted.into(), history, verdict)
+    }
+
+    /// What a process does to itself is read from its ledger, and what a handler did to its process from how that ended.
+    #[test]
+    fn faults_are_counted_when_they_happened() {
+        let how = "signal: 6 (SIGABRT)".to_owned();
+        let aborted = Death { node: "worker-1.1".into(), at: Monotonic(1), how, expected: true };
+        let history = History { starved: 1, deaths: vec![aborted], ..History::default() };
+        let report = report(&history, Verdict::default());
+        assert_eq!((report.faults, report.missed), (4, 1));
+        assert_eq!(report.by_kind[ABORTED], 1);
+        assert!(report.is_sound());
+    }
+
+    #[test]
+    fn a_violation_is_told_with_its_job() {
+        let job = JobKey { handler: "parcel.book".into(), source: Uuid::nil() };
+        let what = "its effect is there 2 times".to_owned();
+        let verdict = Verdict {
+            violations: vec![Violation { rule: Rule::EffectOnce, what, job: Some(job) }],
+            ..Verdict::default()
+        };
+        let report = report(&History::default(), verdict);
+        assert!(!report.is_sound());
+        let told = report.to_string();
+        for part in ["exactly once: its effect is there 2 times", "parcel.book of 00000000", "violations   1"] {
+            assert!(told.contains(part), "`{part}` is not in {told}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use outbox_testing::fault::{self, Session, Way};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::fleet::Place;
+use super::fleet::{Place, Present};
 use super::{Run, said};
 use crate::clock::Wall;
 use crate::history;
@@ -20,6 +20,8 @@ use crate::plan::{At, Connections, Fault, Holds, Kind, Then, Weather};
 const TRAP: Duration = Duration::from_secs(15);
 /// How long a process is waited for that is to be there.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a statement takes that was held, until the server has carried it out.
+const ARRIVAL: Duration = Duration::from_millis(400);
 const GLANCE: Duration = Duration::from_millis(10);
 /// How often the terminal hears of the run.
 const NEWS: Duration = Duration::from_secs(15);
@@ -94,6 +96,7 @@ async fn one(run: &Arc<Run>, fault: Fault) -> anyhow::Result<bool> {
             Ok(true)
         }
         Kind::Point { place, point, then } => at_point(run.fleet.place(&place)?, point, then).await,
+        Kind::Late { place, point, lasts } => late(run, run.fleet.place(&place)?, point, lasts).await,
         Kind::Server(how) => run.cluster.stop(how).await.map(|()| true),
         Kind::Session { holds, lasts } => hold(&run.cluster.url(), holds, lasts).await,
         // The process does it by itself, and says so in its ledger.
@@ -118,17 +121,34 @@ async fn kill(place: &Arc<Place>) -> anyhow::Result<bool> {
 async fn freeze(run: &Run, place: &Arc<Place>, lasts: Duration) -> anyhow::Result<bool> {
     let _turn = place.turn.lock().await;
     until_present(place).await;
-    let Some(present) = place.present() else { return Ok(false) };
+    let Some(frozen) = freeze_now(run, place).await? else { return Ok(false) };
+    sleep(lasts).await;
+    frozen.thaw(run);
+    Ok(true)
+}
+
+/// A process that stands still.
+struct Still(Present);
+
+impl Still {
+    fn thaw(self, run: &Run) {
+        // It may have been killed at a point meanwhile.
+        let _ = self.0.process.thaw();
+        run.ledger.say(Entry::Thawed { node: self.0.name });
+    }
+}
+
+async fn freeze_now(run: &Run, place: &Arc<Place>) -> anyhow::Result<Option<Still>> {
+    let Some(present) = place.present() else { return Ok(None) };
     run.ledger.say(Entry::Froze { node: present.name.clone() });
     let process = Arc::clone(&present.process);
-    let frozen = tokio::task::spawn_blocking(move || process.freeze()).await?.is_ok();
-    if frozen {
-        sleep(lasts).await;
-        // It may have been killed at a point meanwhile.
-        let _ = present.process.thaw();
+    let frozen = tokio::task::spawn_blocking(move || process.freeze()).await?;
+    let still = Still(present);
+    if frozen.is_err() {
+        still.thaw(run);
+        return Ok(None);
     }
-    run.ledger.say(Entry::Thawed { node: present.name });
-    Ok(frozen)
+    Ok(Some(still))
 }
 
 async fn disturb(place: &Place, connections: Connections, what: Weather, lasts: Duration) {
@@ -150,9 +170,37 @@ async fn disturb(place: &Place, connections: Connections, what: Weather, lasts: 
     connections.clear();
 }
 
-async fn at_point(place: &Arc<Place>, at: At, then: Then) -> anyhow::Result<bool> {
+fn point_of(at: At) -> fault::Point {
     let point = if at.after { fault::Point::after(at.statement) } else { fault::Point::before(at.statement) };
-    let point = at.following.into_iter().fold(point, fault::Point::following);
+    at.following.into_iter().fold(point, fault::Point::following)
+}
+
+/// Waits until a trap is reached; not for ever.
+async fn is_reached(trap: &fault::Trap) -> bool {
+    let deadline = Instant::now() + TRAP;
+    while trap.reached() == 0 && Instant::now() < deadline {
+        sleep(GLANCE).await;
+    }
+    trap.reached() > 0
+}
+
+/// The statement arrives when the lease of its process has ended, and before the process goes on.
+async fn late(run: &Run, place: &Arc<Place>, at: At, lasts: Duration) -> anyhow::Result<bool> {
+    let _turn = place.turn.lock().await;
+    let trap = place.proxy.hold_at(point_of(at));
+    if !is_reached(&trap).await {
+        return Ok(false);
+    }
+    let Some(frozen) = freeze_now(run, place).await? else { return Ok(false) };
+    sleep(lasts).await;
+    trap.release();
+    sleep(ARRIVAL).await;
+    frozen.thaw(run);
+    Ok(true)
+}
+
+async fn at_point(place: &Arc<Place>, at: At, then: Then) -> anyhow::Result<bool> {
+    let point = point_of(at);
     let trap = match then {
         Then::Cut => place.proxy.cut_at(point),
         Then::Kill => {
@@ -163,11 +211,7 @@ async fn at_point(place: &Arc<Place>, at: At, then: Then) -> anyhow::Result<bool
             })
         }
     };
-    let deadline = Instant::now() + TRAP;
-    while trap.reached() == 0 && Instant::now() < deadline {
-        sleep(GLANCE).await;
-    }
-    Ok(trap.reached() > 0)
+    Ok(is_reached(&trap).await)
 }
 
 async fn hold(url: &str, holds: Holds, lasts: Duration) -> anyhow::Result<bool> {
