@@ -12,6 +12,7 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::config::Config;
 use crate::error::{BuildError, SettingFault};
+use crate::executing::Executing;
 use crate::fan_out::FanOut;
 use crate::lane::Lane;
 use crate::outbox::{Inner, Outbox};
@@ -258,6 +259,7 @@ impl OutboxBuilder {
             published: AtomicU64::new(0),
             running: AtomicBool::new(false),
             vitals: Arc::default(),
+            executing: Executing::default(),
         });
         scope::register(&inner);
         Outbox::from_inner(inner)

@@ -27,6 +27,7 @@ mod config;
 mod discreet;
 mod enqueue;
 mod error;
+mod executing;
 mod fan_out;
 pub mod health;
 mod identity;

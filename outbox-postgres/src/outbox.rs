@@ -13,6 +13,7 @@ use crate::builder::OutboxBuilder;
 use crate::config::Config;
 use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
+use crate::executing::Executing;
 use crate::fan_out::FanOut;
 use crate::health::Health;
 use crate::lane::Lane;
@@ -46,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) published: AtomicU64,
     pub(crate) running: AtomicBool,
     pub(crate) vitals: Arc<Vitals>,
+    pub(crate) executing: Executing,
 }
 
 impl Outbox {

@@ -33,8 +33,14 @@ pub enum Do {
     Block(u64),
     /// Blocks its thread until the test opens this gate, or for ten seconds.
     BlockUntil(String),
+    /// Blocks its thread for so many milliseconds, and then waits until it is ended from outside.
+    BlockThenHang(u64),
     /// Ends its process, once others run beside it.
     Abort,
+    /// Takes memory until there is none left, once others run beside it.
+    Exhaust,
+    /// Calls itself until the stack is used up, once others run beside it.
+    Overflow,
     Snooze(u64),
     RetryAfter(u64),
     Discard,
@@ -184,6 +190,14 @@ impl Stage {
         sqlx::query(AssertSqlSafe(text)).bind(handler).bind(label).execute(&mut **tx).await.map(drop)
     }
 
+    /// Waits until others run too, or for half a second.
+    async fn beside_others(&self) {
+        let patience = Instant::now() + Duration::from_millis(500);
+        while self.running() < 3 && Instant::now() < patience {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Does what the plan says for this execution: its attempt, or how often it began in this process, whichever is more.
     async fn play(&self, handler: &'static str, asked: &Asked, it: It<'_, '_>) -> HandlerResult {
         let (_execution, nth) = self.begin(handler, &asked.label);
@@ -203,12 +217,21 @@ impl Stage {
                     std::thread::sleep(Duration::from_millis(5));
                 }
             }
+            Do::BlockThenHang(millis) => {
+                std::thread::sleep(Duration::from_millis(millis));
+                std::future::pending::<()>().await;
+            }
             Do::Abort => {
-                let patience = Instant::now() + Duration::from_millis(500);
-                while self.running() < 3 && Instant::now() < patience {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
+                self.beside_others().await;
                 std::process::abort();
+            }
+            Do::Exhaust => {
+                self.beside_others().await;
+                exhaust();
+            }
+            Do::Overflow => {
+                self.beside_others().await;
+                overflow(1);
             }
             Do::Snooze(millis) => return Err(Failure::snooze(Duration::from_millis(millis), "not now").into()),
             Do::RetryAfter(millis) => return Err(Failure::retry_after(Duration::from_millis(millis), "later").into()),
@@ -229,6 +252,19 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// Takes more memory than there is, without touching it. Where the process is not bounded it asks at last for more than any
+/// machine has.
+fn exhaust() {
+    let mut hoard: Vec<Vec<u8>> = (0..256).map(|_| Vec::with_capacity(64 << 20)).collect();
+    hoard.push(Vec::with_capacity(isize::MAX.unsigned_abs()));
+    std::hint::black_box(&hoard);
+}
+
+fn overflow(depth: u64) -> u64 {
+    let room = std::hint::black_box([depth; 512]);
+    if room[0] == 0 { 0 } else { overflow(depth + 1) + room[1] }
 }
 
 /// What an execution has besides its message.
@@ -273,6 +309,11 @@ async fn narrow(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stag
 #[subscriber(event = "work.asked", name = "desk.quick", max_attempts = 2, backoff = fixed("50ms"), timeout = "300ms")]
 async fn quick(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
     stage.play("desk.quick", &asked, It::at(attempt)).await
+}
+
+#[subscriber(event = "work.asked", name = "desk.long", timeout = "1h")]
+async fn long(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
+    stage.play("desk.long", &asked, It::at(attempt)).await
 }
 
 #[subscriber(event = "work.asked", name = "desk.doubling", max_attempts = 3, backoff = exponential("400ms", max = "10s"))]

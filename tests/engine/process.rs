@@ -24,25 +24,16 @@ pub struct Process {
 impl Process {
     /// Starts a worker process on the floor's schema, with these handlers.
     pub async fn start(floor: &Floor, handlers: &[&str]) -> Self {
-        Self::spawn(floor, handlers, &[(URL, &Sandbox::url().await)])
+        Self::spawn(command(floor, handlers).await)
     }
 
     /// The same, through this transaction pooler.
     pub fn start_through(pooler: &str, floor: &Floor, handlers: &[&str]) -> Self {
-        Self::spawn(floor, handlers, &[(URL, pooler), (outbox_testing::POOLER_VARIABLE, pooler)])
+        Self::spawn(placed(floor, handlers, &[(URL, pooler), (outbox_testing::POOLER_VARIABLE, pooler)]))
     }
 
-    fn spawn(floor: &Floor, handlers: &[&str], place: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "process::child", "--nocapture", "--test-threads=1"])
-            .env(SCHEMA, floor.sandbox.schema())
-            .envs(place.iter().copied())
-            .env(HANDLERS, handlers.join(","))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (out, heard) = (child.stdout.take().unwrap(), Arc::clone(&lines));
         std::thread::spawn(move || {
@@ -87,12 +78,43 @@ impl Drop for Process {
     }
 }
 
+/// What starts a worker process on the floor's schema, with these handlers.
+pub async fn command(floor: &Floor, handlers: &[&str]) -> Command {
+    placed(floor, handlers, &[(URL, &Sandbox::url().await)])
+}
+
+fn placed(floor: &Floor, handlers: &[&str], place: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "process::child", "--nocapture", "--test-threads=1"])
+        .env(SCHEMA, floor.sandbox.schema())
+        .envs(place.iter().copied())
+        .env(HANDLERS, handlers.join(","))
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// The same process, with this many KiB of address space, where the system bounds it, and without a core dump.
+pub fn bounded(command: &Command, kib: u32) -> Command {
+    let mut bounded = Command::new("sh");
+    let limits = format!("ulimit -c 0; ulimit -v {kib} 2>/dev/null; exec \"$0\" \"$@\"");
+    bounded.args(["-c", &limits]).arg(command.get_program()).args(command.get_args());
+    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    bounded.stdin(Stdio::null()).stderr(Stdio::null());
+    bounded
+}
+
+/// How a worker process is told its shutdown budget, in milliseconds.
+pub const BUDGET: &str = "OUTBOX_TEST_CHILD_BUDGET";
+
 /// What a worker process does; in the test run itself, nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Ok(schema) = std::env::var(SCHEMA) else { return };
     let (url, handlers) = (std::env::var(URL).unwrap(), std::env::var(HANDLERS).unwrap());
     let handlers: Vec<_> = handlers.split(',').collect();
+    let budget = std::env::var(BUDGET).map_or(1_000, |budget| budget.parse().unwrap());
     let pool = PgPool::connect(&url).await.unwrap();
     let stage = Stage::new(format!("\"{schema}\".done"), true);
     let outbox = Sandbox::suited(Outbox::builder(pool))
@@ -101,7 +123,7 @@ async fn child() {
         .state(stage)
         .lease(LEASE)
         .poll_interval(Duration::from_millis(50))
-        .shutdown_budget(Duration::from_secs(1))
+        .shutdown_budget(Duration::from_millis(budget))
         .build()
         .await
         .unwrap();

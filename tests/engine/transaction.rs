@@ -241,15 +241,16 @@ async fn a_refused_commit_is_retried_with_its_error() {
 #[tokio::test]
 async fn a_stale_handler_cannot_commit_its_effect() {
     let floor = Floor::new().await;
-    let worker = Worker::start(floor.outbox(&["till.book"]).concurrency(2).build().await.unwrap());
+    let worker = Worker::start(floor.outbox(&["till.book"]).concurrency(1).build().await.unwrap());
     let event = ask(&worker.outbox, "a", [Do::Wait("stale".into()), Do::Wait("fresh".into())]).await;
     floor.until_begun("till.book", "a", 1).await;
+    let other = Worker::start(floor.outbox(&["till.book"]).concurrency(1).build().await.unwrap());
     // What rescue does, while the worker goes on undisturbed.
     floor
         .sandbox
         .execute("update :schema.job_live set status = 'pending', claim_id = null, locked_by = null, locked_at = null")
         .await;
-    worker.outbox.kick();
+    other.outbox.kick();
     floor.until_begun("till.book", "a", 2).await;
     // Both slots are taken: another job begins when the stale execution has given its own back, its outcome handled.
     ask(&worker.outbox, "b", []).await;
@@ -261,6 +262,7 @@ async fn a_stale_handler_cannot_commit_its_effect() {
     let job = floor.until("till.book", event, "succeeded").await;
     assert_eq!((job.attempts, floor.effects("a").await), (2, 1));
     worker.stop().await;
+    other.stop().await;
     assert_eq!(floor.effects("a").await, 1);
 }
 

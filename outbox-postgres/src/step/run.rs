@@ -19,6 +19,7 @@ use super::settle::Settlement;
 use super::settle_tx::{self, TxSettled};
 use crate::cancellation::Cancellation;
 use crate::error::told;
+use crate::executing::Executing;
 use crate::outbox::Outbox;
 use crate::scope::Scope;
 use crate::sqlstate::{self, Class};
@@ -29,6 +30,8 @@ const BEGIN_LIMIT: Duration = Duration::from_secs(3);
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// When a job that got no connection from the application's pool is due again.
 const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
+/// When a job is due again whose earlier execution has not ended.
+const STILL_RUNS_DELAY: Duration = Duration::from_secs(1);
 
 /// One execution and the signals that can end it.
 #[derive(Debug)]
@@ -65,6 +68,7 @@ impl Execution {
     /// Runs it. Never panics, whatever the handler does.
     pub(crate) async fn run(self) -> Ran {
         let started = Instant::now();
+        let Some(_under_way) = Executing::begin(&self.outbox, self.job.job_id) else { return self.put_off(started) };
         if self.job.done_before {
             return self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started);
         }
@@ -179,13 +183,16 @@ impl Execution {
             None => delivery,
         };
         let call = scope.run(catch_panic(move || (self.handler.call)(delivery)));
+        // In one task with the handler, and the handler dropped before its end is told: one that blocks its thread holds its slot
+        // and its claim until it lets go, so that no retry begins beside it. What has ended by then has ended, however late.
         tokio::select! {
+            biased;
             ended = call => match ended {
                 Ok(outcome) => Ended::Returned(outcome),
                 Err(panic) => Ended::Panicked(panic),
             },
-            () = tokio::time::sleep(self.handler.settings.timeout) => Ended::TimedOut,
             () = self.kill.cancelled() => Ended::Killed,
+            () = tokio::time::sleep(self.handler.settings.timeout) => Ended::TimedOut,
         }
     }
 
@@ -235,6 +242,15 @@ impl Execution {
             "no transaction for the handler from the application's pool; the job is given back, uncharged"
         );
         self.unsettled(Next::Snooze(NO_CONNECTION_DELAY), None, started)
+    }
+
+    /// Not run, because an earlier execution of the same job has not ended in this process; nothing is charged.
+    fn put_off(&self, started: Instant) -> Ran {
+        tracing::warn!(
+            job = %self.job.job_id, handler = self.handler.name,
+            "an earlier execution of this job blocks its thread and has not ended, although its lease was lost; the job is put off"
+        );
+        self.unsettled(Next::Snooze(STILL_RUNS_DELAY), None, started)
     }
 
     fn transaction_was_ended(&self, started: Instant) -> Ran {
