@@ -296,6 +296,18 @@ pub enum MigrateError {
         /// What the database says.
         source: sqlx::Error,
     },
+    /// Somebody held a table, or the turn to migrate, for as long as it was tried for.
+    #[error(
+        "somebody holds a lock in the schema `{schema}` that a migration needs, at each of {tries} tries: it was not applied; look for long transactions in `pg_stat_activity`, and migrate again"
+    )]
+    Held {
+        /// The schema.
+        schema: String,
+        /// How often it was tried.
+        tries: u32,
+        /// What the last try came to.
+        source: Box<Self>,
+    },
     /// The database refused a statement or was not there.
     #[error("the tables were not brought up to date")]
     Database(#[from] sqlx::Error),

@@ -56,6 +56,8 @@ pub use enqueue::{Enqueue, Enqueued, Enqueuing};
 pub use error::{BuildError, GrantError, MigrateError, OperationError, PublishError, RunError, SettingFault};
 pub use health::Health;
 pub use jsonb::Refusal;
+#[doc(hidden)]
+pub use migrate::Migrator;
 pub use migrate::{migrate, migrate_schema};
 pub use outbox::Outbox;
 pub use publish::{Publish, PublishAll, Published, Publishing, PublishingAll};

@@ -1,14 +1,36 @@
 //! Brings the tables up to date, in a schema and with a history of their own.
 //!
-//! Everything happens in one transaction behind a lock that ends with it: several processes can migrate at once, and one that
-//! dies in the middle leaves nothing behind. The same files can be applied by hand: they use unqualified names, so
+//! Tables that are not there yet are made in one transaction, and those that are there are changed in one for each migration, behind
+//! a lock that ends with it: several processes can migrate at once, and one that dies in the middle leaves nothing half done. The same files can be applied by hand: they use unqualified names, so
 //! `set search_path to system, pg_temp` and run them in order. Each writes its row of the history itself.
+//!
+//! Workers and publishers go on meanwhile. A table that somebody holds is not waited for in the queue of its lock, where everybody
+//! else would wait behind this request: the try ends after a moment, and another begins a little later.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool, Row as _};
+mod apply;
+mod standing;
 
+use std::borrow::Cow;
+use std::time::Duration;
+
+use outbox_core::Backoff;
+use sqlx::{Connection, PgConnection, PgPool};
+use tokio::time::Instant;
+
+use self::apply::Applied;
+pub(crate) use self::standing::{Standing, standing};
 use crate::error::MigrateError;
+use crate::lane::LaneError;
 use crate::schema::Schema;
+use crate::sqlstate::{self, Class};
 
+/// How long a table is tried for that somebody else holds.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Between two tries: long enough for those who stood behind the last one.
+const PAUSES: Backoff = Backoff::exponential(Duration::from_millis(100), Duration::from_secs(2));
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone)]
 struct Migration {
     version: i32,
     name: &'static str,
@@ -38,16 +60,17 @@ static MIGRATIONS: [Migration; 10] = migrations![
 /// The newest version that this binary knows.
 pub(crate) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
-/// Brings the tables in the schema `system` up to date. Safe to run from many processes at once, and again.
+/// Brings the tables in the schema `system` up to date. Safe to run from many processes at once, and again, while workers and
+/// publishers work.
 ///
 /// Needs neither a superuser nor an extension: the right to create a schema in this database, or one that is there and is
 /// the caller's.
 ///
 /// # Errors
-/// See [`MigrateError`]; whatever it is, nothing was changed.
+/// See [`MigrateError`]; whatever it is, no migration is half applied, and a schema without tables has none.
 ///
 /// # Cancel safety
-/// Dropped in the middle, nothing is changed.
+/// Dropped in the middle, no migration is half applied.
 pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
     migrate_schema(pool, crate::schema::DEFAULT_SCHEMA).await
 }
@@ -55,122 +78,106 @@ pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
 /// As [`migrate`], in a schema of another name.
 ///
 /// # Errors
-/// See [`MigrateError`]; whatever it is, nothing was changed.
+/// See [`MigrateError`]; whatever it is, no migration is half applied, and a schema without tables has none.
 ///
 /// # Cancel safety
-/// Dropped in the middle, nothing is changed.
+/// Dropped in the middle, no migration is half applied.
 pub async fn migrate_schema(pool: &PgPool, schema: &str) -> Result<(), MigrateError> {
-    let schema = Schema::new(schema)?;
-    // A connection of its own: the settings below must not reach the application's, and a future that is dropped takes the
-    // connection with it.
-    let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
-    // Whatever the default is: what others have migrated while this one waited for the lock has to be seen.
-    let mut transaction = connection.begin_with("begin isolation level read committed").await?;
-    apply_pending(&mut transaction, &schema).await?;
-    transaction.commit().await?;
-    // It is done; a connection that does not close politely changes nothing of that.
-    let _ = connection.close().await;
-    Ok(())
+    Migrator::ours().run(pool, schema).await
 }
 
-async fn apply_pending(connection: &mut PgConnection, schema: &Schema) -> Result<(), MigrateError> {
-    prepare(connection, schema).await?;
-    if let Standing::TooNew(found) = standing(connection, schema).await? {
-        return Err(MigrateError::TooNew { schema: schema.as_str().to_owned(), found, known: NEWEST });
+/// What [`migrate`] runs. Apart from it so that tests can add a migration that does not exist yet.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Migrator {
+    migrations: Cow<'static, [Migration]>,
+    patience: Duration,
+}
+
+impl Migrator {
+    /// The migrations of this binary.
+    #[must_use]
+    pub fn ours() -> Self {
+        Self { migrations: Cow::Borrowed(&MIGRATIONS), patience: PATIENCE }
     }
-    let applied = applied(connection, schema).await?;
-    for migration in &MIGRATIONS {
-        match applied.iter().find(|(version, _)| *version == migration.version) {
-            // Applied by hand, it has no checksum to compare.
-            Some((version, Some(checksum))) if *checksum != checksum_of(migration) => {
-                return Err(MigrateError::Changed { schema: schema.as_str().to_owned(), version: *version });
+
+    /// The same, and one more.
+    #[must_use]
+    pub fn and(mut self, name: &'static str, text: &'static str) -> Self {
+        let version = self.newest() + 1;
+        self.migrations.to_mut().push(Migration { version, name, text });
+        self
+    }
+
+    /// How long a table is tried for that somebody else holds.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Brings the tables in `schema` up to date.
+    ///
+    /// # Errors
+    /// See [`MigrateError`]; whatever it is, no migration is half applied.
+    pub async fn run(&self, pool: &PgPool, schema: &str) -> Result<(), MigrateError> {
+        let schema = Schema::new(schema)?;
+        let (mut begun, mut tries) = (Instant::now(), 0);
+        loop {
+            let error = match self.attempt(pool, &schema).await {
+                Ok(Applied::All) => return Ok(()),
+                Ok(Applied::One) => {
+                    (begun, tries) = (Instant::now(), 0);
+                    continue;
+                }
+                Err(error) if is_held(&error) => error,
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            let pause = PAUSES.delay(tries, rand::random());
+            if begun.elapsed() + pause > self.patience {
+                return Err(MigrateError::Held { schema: schema.as_str().to_owned(), tries, source: Box::new(error) });
             }
-            Some(_) => {}
-            None => apply(connection, schema, migration).await?,
+            tracing::info!(
+                schema = schema.as_str(),
+                tries,
+                "somebody holds a lock that a migration needs, trying again"
+            );
+            tokio::time::sleep(pause).await;
         }
     }
-    Ok(())
-}
 
-/// The lock and the schema.
-async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), sqlx::Error> {
-    let name = schema.as_str();
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended($1, 0))")
-        .bind(format!("outbox migrate {name}"))
-        .execute(&mut *connection)
-        .await?;
-    let there =
-        sqlx::query("select from pg_namespace where nspname = $1").bind(name).fetch_optional(&mut *connection).await?;
-    if there.is_none() {
-        // Not `if not exists`: that asks for the right to create even where nothing is to be created.
-        connection.execute(AssertSqlSafe(format!("create schema \"{name}\""))).await?;
+    async fn attempt(&self, pool: &PgPool, schema: &Schema) -> Result<Applied, MigrateError> {
+        // A connection of its own: the settings below must not reach the application's, and a future that is dropped takes the
+        // connection with it.
+        let options = pool.connect_options().as_ref().clone().application_name("outbox migrate");
+        let connection = tokio::time::timeout(CONNECT_LIMIT, PgConnection::connect_with(&options)).await;
+        let mut connection = connection.unwrap_or_else(|_| Err(LaneError::Deadline(CONNECT_LIMIT).into()))?;
+        // Whatever the default is: what others have migrated while this one waited for the lock has to be seen.
+        let mut transaction = connection.begin_with("begin isolation level read committed").await?;
+        let applied = self.apply_pending(&mut transaction, schema).await?;
+        transaction.commit().await?;
+        // It is done; a connection that does not close politely changes nothing of that.
+        let _ = connection.close().await;
+        Ok(applied)
     }
-    // pg_temp last: nobody's temporary table may stand in for one of ours.
-    connection.execute(AssertSqlSafe(format!("set local search_path to \"{name}\", pg_temp"))).await?;
-    Ok(())
-}
 
-/// What the history holds, with the checksums of what was not applied by hand.
-async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Vec<(i32, Option<String>)>, sqlx::Error> {
-    if !has_history(connection, schema).await? {
-        return Ok(Vec::new());
+    /// The newest version among them.
+    #[must_use]
+    pub fn newest(&self) -> i32 {
+        self.migrations.last().map_or(0, |migration| migration.version)
     }
-    let history = schema.table("migration");
-    let text = format!("select version, checksum from {history} order by version");
-    let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(connection).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-async fn apply(connection: &mut PgConnection, schema: &Schema, migration: &Migration) -> Result<(), MigrateError> {
-    let failed = |source| MigrateError::Failed { version: migration.version, name: migration.name, source };
-    sqlx::raw_sql(migration.text).execute(&mut *connection).await.map_err(failed)?;
-    let history = schema.table("migration");
-    let text = format!("update {history} set checksum = $2 where version = $1");
-    sqlx::query(AssertSqlSafe(text))
-        .bind(migration.version)
-        .bind(checksum_of(migration))
-        .execute(connection)
-        .await
-        .map_err(failed)?;
-    Ok(())
-}
-
-/// Tells texts apart by accident, not by malice.
-fn checksum_of(migration: &Migration) -> String {
-    format!("{:016x}", outbox_core::name::hash(migration.text))
-}
-
-/// How the tables stand to this binary.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// There are none, or older ones.
-    Behind,
-    /// This binary works on them. They may be newer, by migrations that say so.
-    Fit,
-    /// They are newer, and this binary does not work on them.
-    TooNew(i32),
-}
-
-async fn has_history(connection: &mut PgConnection, schema: &Schema) -> Result<bool, sqlx::Error> {
-    let text = "select to_regclass($1) is not null";
-    sqlx::query(text).bind(schema.table("migration")).fetch_one(connection).await?.try_get(0)
-}
-
-/// How the tables in `schema` stand to this binary.
-pub(crate) async fn standing(connection: &mut PgConnection, schema: &Schema) -> Result<Standing, sqlx::Error> {
-    if !has_history(connection, schema).await? {
-        return Ok(Standing::Behind);
+/// Whether somebody else held what was needed, so that it is worth another try.
+fn is_held(error: &MigrateError) -> bool {
+    match error {
+        MigrateError::Database(source) | MigrateError::Failed { source, .. } => {
+            // A statement that was cancelled is a limit of the application's, or a person.
+            matches!(sqlstate::classify(source), Class::Locked | Class::Conflict)
+                && sqlstate::code(source).as_deref() != Some(sqlstate::QUERY_CANCELED)
+        }
+        _ => false,
     }
-    let history = schema.table("migration");
-    let text = format!(
-        "select max(version), coalesce(bool_or(coalesce(compatible_from > $1, true)) filter (where version > $1), false) from {history}"
-    );
-    let row = sqlx::query(AssertSqlSafe(text)).bind(NEWEST).fetch_one(connection).await?;
-    Ok(match (row.try_get::<Option<i32>, _>(0)?, row.try_get(1)?) {
-        (Some(found), true) => Standing::TooNew(found),
-        (Some(found), false) if found >= NEWEST => Standing::Fit,
-        _ => Standing::Behind,
-    })
 }
 
 #[cfg(test)]

@@ -67,7 +67,9 @@ async fn declare(outbox: &Outbox, lane: &mut Lane) -> Result<Vec<String>, LaneEr
 async fn check_version(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
     let schema = outbox.schema();
     let named = || schema.as_str().to_owned();
-    let standing = lane.run(STATEMENT_LIMIT, async |connection| migrate::standing(connection, schema).await).await;
+    let standing = lane
+        .run(STATEMENT_LIMIT, async |connection| migrate::standing(connection, schema, migrate::NEWEST).await)
+        .await;
     let standing = standing.map_err(|error| match sqlx::Error::from(error) {
         source if is_not_allowed(&source) => BuildError::NotAllowed { schema: named(), source },
         source => BuildError::Database(source),

@@ -2,7 +2,7 @@
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::types::Uuid;
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use outbox_testing::Sandbox;
 
@@ -49,6 +49,10 @@ impl Database {
         let text = format!("alter database {} set {name} = '{value}'", self.name);
         connection.execute(AssertSqlSafe(text)).await.unwrap();
         connection.close().await.unwrap();
+    }
+
+    pub fn url(&self) -> String {
+        self.options.to_url_lossy().to_string()
     }
 
     pub async fn pool(&self) -> PgPool {

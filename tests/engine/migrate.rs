@@ -32,14 +32,14 @@ const CONTENT: &str = "
       where connamespace = $1::regnamespace) t";
 
 /// With the schema's own name taken out, so that two schemas can be compared.
-async fn content(pool: &PgPool, schema: &str) -> Vec<String> {
+pub async fn content(pool: &PgPool, schema: &str) -> Vec<String> {
     let lines: Vec<String> = sqlx::query_scalar(CONTENT).bind(schema).fetch_all(pool).await.unwrap();
     let mut lines: Vec<_> = lines.iter().map(|line| line.replace(schema, "it")).collect();
     lines.sort();
     lines
 }
 
-async fn history(pool: &PgPool, schema: &str) -> Vec<String> {
+pub async fn history(pool: &PgPool, schema: &str) -> Vec<String> {
     let text =
         format!("select concat_ws(' ', version, name, checksum, applied_at) from {schema}.migration order by version");
     sqlx::query_scalar(AssertSqlSafe(text)).fetch_all(pool).await.unwrap()

@@ -1,0 +1,2 @@
+alter table event add column region text;
+create table remark (event_id uuid primary key, text text not null);

@@ -1,0 +1,1 @@
+alter table worker add column zone text;
