@@ -7,6 +7,7 @@ mod chaos;
 mod child;
 mod demo;
 mod mechanisms;
+mod previous;
 mod proofs;
 mod soak;
 mod test;
@@ -42,6 +43,8 @@ OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
                                       them, and check the whole history; fails when a guarantee was broken. --plan: print
                                       which faults the seed holds. --release: with programs that are
                                       optimized. --help: the other arguments.
+  cargo xtask previous                Build the last release too, run it on the tables of today, alone and beside the
+                                      binaries of today, with a server of its own.
   cargo xtask help                    Show this.
 ";
 
@@ -63,6 +66,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "chaos" => chaos::command(arguments),
+        "previous" => previous::command(&arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
