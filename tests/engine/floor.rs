@@ -367,6 +367,9 @@ async fn follow(
 async fn letter(letter: Letter, envelope: Envelope, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
     let (_execution, _) = stage.begin("desk.letter", &letter.label);
     stage.note(format!("letter {} {} v{}", envelope.id, envelope.name, envelope.version));
+    if letter.label == "wait" {
+        let _ = stage.gates.subscribe().wait_for(|open| open.contains("letters")).await;
+    }
     Ok(())
 }
 
