@@ -212,7 +212,7 @@ impl Stage {
             Do::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Do::Block(millis) => std::thread::sleep(Duration::from_millis(millis)),
             Do::BlockUntil(gate) => {
-                let patience = Instant::now() + Duration::from_secs(10);
+                let patience = Instant::now() + Duration::from_secs(30);
                 while !self.gates.borrow().contains(&gate) && Instant::now() < patience {
                     std::thread::sleep(Duration::from_millis(5));
                 }

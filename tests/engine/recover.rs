@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use outbox_testing::eventually;
-use outbox_testing::fault::Point;
 
 use crate::floor::{Do, Floor, Worker, ask, ask_many, living_workers};
 use crate::proxy;
@@ -17,7 +16,7 @@ async fn a_claim_whose_answer_was_lost_is_given_back() {
     let outbox =
         floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
     ask_many(&outbox, 5, []).await;
-    let lost = proxy.cut_at(Point::after("claim"));
+    let lost = proxy.cut_at(proxy::committed("claim"));
     let worker = Worker::start(outbox);
     floor.until_number("select count(*) from :schema.job where status = 'running'", 5).await;
     lost.until_reached().await;
@@ -46,7 +45,7 @@ async fn what_a_deleted_row_held_is_taken_over() {
         )
         .await;
     // A look is due once an answer to a claim was lost; otherwise once a minute.
-    let _lost = proxy.cut_at(Point::after("claim"));
+    let _lost = proxy.cut_at(proxy::committed("claim"));
     let worker = Worker::start(outbox);
     let jobs = floor.until_settled().await;
     assert_eq!(jobs.succeeded(), 2, "{jobs:#?}");
@@ -63,7 +62,7 @@ async fn a_job_that_runs_anew_is_not_given_back() {
     let outbox =
         floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).lease(Duration::from_mins(1)).build().await.unwrap();
     // The first takes place; those behind it change nothing, and leave time for the next claim.
-    let unanswered = proxy.cut_at(Point::after("settle").every_time());
+    let unanswered = proxy.cut_at(proxy::committed("settle").every_time());
     let worker = Worker::start(outbox);
     let event = ask(&worker.outbox, "a", [Do::RetryAfter(0), Do::Wait("end".into())]).await;
     floor.until_begun("desk.note", "a", 2).await;
@@ -72,7 +71,7 @@ async fn a_job_that_runs_anew_is_not_given_back() {
     let other = ask(&worker.outbox, "b", []).await;
     floor.until("desk.note", other, "succeeded").await;
     let looks = proxy.all().count("recover");
-    let _lost = proxy.cut_at(Point::after("claim"));
+    let _lost = proxy.cut_at(proxy::committed("claim"));
     eventually("lost jobs were looked for", async || (proxy.all().count("recover") > looks).then_some(())).await;
     let other = ask(&worker.outbox, "c", []).await;
     floor.until("desk.note", other, "succeeded").await;

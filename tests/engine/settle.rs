@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use outbox_core::transition::{Next, Reason};
 use outbox_testing::eventually;
-use outbox_testing::fault::Point;
 use sqlx::types::Uuid;
 
 use crate::conformance::{claim, register, settle_batch};
@@ -170,7 +169,7 @@ async fn a_broken_connection_loses_no_outcome() {
     let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note", "desk.once"]).lease(Duration::from_secs(30));
     let worker = Worker::start(outbox.build().await.unwrap());
     ask_many(&worker.outbox, 40, [fail("once")]).await;
-    let lost = proxy.cut_at(Point::after("settle").every_time());
+    let lost = proxy.cut_at(proxy::committed("settle").every_time());
     let cut = async {
         eventually("three answers were lost", async || (lost.reached() >= 3).then_some(())).await;
         drop(lost);
