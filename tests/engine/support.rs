@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use outbox::prelude::*;
 use outbox::{OutboxBuilder, Registry};
-use outbox_testing::Sandbox;
+use outbox_testing::{Sandbox, eventually};
 
 /// What handlers did and are to do. Each clone is the same script.
 #[derive(Clone, Default)]
@@ -119,6 +119,10 @@ impl Shop {
         // Also for those that are open, a pooler's among them.
         let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
         sandbox.execute(&format!("select pg_terminate_backend(pid) {others}")).await;
+        eventually("they have ended", async || {
+            (sandbox.number(&format!("select count(*) {others}")).await == 0).then_some(())
+        })
+        .await;
         Self::on(sandbox).await
     }
 
