@@ -57,16 +57,16 @@ fn one_key(jobs: &HashMap<&JobKey, Vec<&Execution>>, verdict: &mut Verdict) {
 
 /// Each execution answers to a claim of its process, of the same attempt. A refund repeats an attempt, and then the claim too.
 fn started_once(history: &History, lives: &Lives, job: &JobKey, executions: &[&Execution], verdict: &mut Verdict) {
-    let mut claims: BTreeMap<(&str, u32), u64> = BTreeMap::new();
+    let mut claims: BTreeMap<(&str, i64), u64> = BTreeMap::new();
     for (node, attempt) in lives.0.get(job).map(|life| &life.claims).into_iter().flatten() {
-        *claims.entry((node, *attempt)).or_default() += 1;
+        *claims.entry((node, i64::from(*attempt))).or_default() += 1;
     }
     for execution in executions {
         // Its claim may be among what the replica did not have.
         if history.failover.is_some_and(|failover| failover.may_have_lost(execution.began_wall)) {
             continue;
         }
-        let left = claims.entry((&execution.node, execution.attempt)).or_default();
+        let left = claims.entry((&execution.node, i64::from(execution.attempt))).or_default();
         verdict.expect(Rule::AttemptStartedOnce, job, *left > 0, || {
             format!("attempt {} was started on {} more often than it was claimed", execution.attempt, execution.node)
         });

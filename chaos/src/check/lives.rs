@@ -21,7 +21,7 @@ pub struct Life {
     /// How it ended.
     pub ending: Ending,
     /// Its claims: by which process, and which attempt each was.
-    pub claims: Vec<(Arc<str>, u32)>,
+    pub claims: Vec<(Arc<str>, i32)>,
     /// How often it was taken from a dead worker.
     pub rescues: u64,
 }
@@ -144,7 +144,7 @@ struct Walk<'a> {
     job: JobKey,
     state: State,
     /// Attempts and crashes of this life.
-    counts: (u32, u32),
+    counts: (i32, i32),
     life: Life,
 }
 
@@ -404,6 +404,14 @@ mod tests {
         let mut scene = Scene::new();
         scene.the(What::Changed).attempts = 2;
         assert!(scene.broken().contains(&Rule::AttemptsWithinLimit), "it counted two");
+    }
+
+    /// Whatever the database holds is read and judged.
+    #[test]
+    fn attempts_below_nothing_are_a_violation() {
+        let mut scene = Scene::retried();
+        second(&mut scene, |step| step.what == What::Changed).attempts = -1;
+        assert!(scene.broken().contains(&Rule::AttemptsWithinLimit));
     }
 
     #[test]

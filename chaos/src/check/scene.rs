@@ -199,7 +199,7 @@ impl Scene {
 
     /// Back to pending: by a retry, or by a rescue, which counts a crash.
     fn back(&mut self, step: &Step, service: Service, by: &str) -> Step {
-        let crashes = step.crashes + u32::from(service == Service::Upkeep);
+        let crashes = step.crashes + i32::from(service == Service::Upkeep);
         let before = (true, step.claim);
         self.push(Step { running: false, claim: None, before, crashes, service, node: Some(by.into()), ..step.clone() })
     }

@@ -76,12 +76,12 @@ pub struct Step {
     pub claim: Option<Uuid>,
     /// The worker that holds it, or held it before this change.
     pub worker: Option<Uuid>,
-    /// Executions begun in this life.
-    pub attempts: u32,
+    /// Executions begun in this life. All three as they are stored: what cannot be is for the checker to say.
+    pub attempts: i32,
     /// Executions allowed.
-    pub most: u32,
+    pub most: i32,
     /// Crashes in this life.
-    pub crashes: u32,
+    pub crashes: i32,
     /// Of a change: whether it ran before, and under which claim.
     pub before: (bool, Option<Uuid>),
     /// Why it ended.

@@ -172,7 +172,6 @@ async fn steps(connection: &mut PgConnection, names: &mut Names) -> anyhow::Resu
 }
 
 fn step(names: &mut Names, row: &PgRow) -> anyhow::Result<Step> {
-    let number = |place: usize| Ok::<_, anyhow::Error>(u32::try_from(row.try_get::<i32, _>(place)?)?);
     let word: &str = row.try_get(4)?;
     let node: Option<&str> = row.try_get(2)?;
     let reason: Option<&str> = row.try_get(16)?;
@@ -192,9 +191,9 @@ fn step(names: &mut Names, row: &PgRow) -> anyhow::Result<Step> {
         running: row.try_get(8)?,
         claim: row.try_get(9)?,
         worker: row.try_get(10)?,
-        attempts: number(11)?,
-        most: number(12)?,
-        crashes: number(13)?,
+        attempts: row.try_get(11)?,
+        most: row.try_get(12)?,
+        crashes: row.try_get(13)?,
         before: (row.try_get(14)?, row.try_get(15)?),
         reason: reason.map(|reason| names.of(reason)),
     })

@@ -55,7 +55,7 @@ pub struct History {
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Crashes after which a job fails.
-    pub crashes: u32,
+    pub crashes: i32,
     /// How late a busy machine may let an execution end that is cancelled, or a clock be read.
     pub grace: Duration,
     /// Jobs that had not ended when nothing changed any more.
