@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use outbox_testing::eventually;
+use outbox_testing::fault::Point;
 
 use crate::floor::{Do, Floor, Letter, Worker, ask_many, wait};
 use crate::proxy;
@@ -79,6 +80,27 @@ async fn crashed_jobs_run_one_at_a_time() {
     floor.until_settled().await;
     worker.stop().await;
     assert_eq!(floor.stage.most_at_once("desk.note"), 1);
+}
+
+/// S0-31: nor before the outcome of the last one is written: its process may die of the next one, and it would be charged for that.
+#[tokio::test]
+async fn a_crashed_job_waits_until_the_last_ones_outcome_is_written() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap();
+    ask_many(&outbox, 2, []).await;
+    floor.sandbox.execute("update :schema.job_live set crashes = 1, attempts = 1").await;
+    let unwritten = proxy.hold_at(Point::before("settle"));
+    let worker = Worker::start(outbox);
+    unwritten.until_reached().await;
+    let claims = proxy.all().count("claim");
+    eventually("it has claimed three times more", async || (proxy.all().count("claim") >= claims + 3).then_some(()))
+        .await;
+    assert_eq!(floor.stage.noted("began ").len(), 1);
+    unwritten.release();
+    let jobs = floor.until_settled().await;
+    assert_eq!(jobs.succeeded(), 2);
+    worker.stop().await;
 }
 
 /// S0-31: a job on its last attempt is claimed into a free slot only: it never waits in memory, where a neighbour's crash

@@ -108,14 +108,23 @@ impl Steps<'_> {
         }
     }
 
-    /// The slots of a process, with those taken that its running jobs take.
+    /// The slots of a process, with those taken that its running jobs take, and one that crashed before until its outcome is
+    /// written.
     fn slots(&self, process: Process) -> Slots {
         let slots = self.size.slots;
         let mut all = Slots::new(slots, &[slots], &[Limit { module: 0, concurrency: slots }]);
-        for hold in process.holds.iter().flatten().filter(|hold| hold.phase == Phase::Running) {
+        for hold in process.holds.iter().flatten().filter(|hold| self.takes_a_slot(**hold)) {
             assert!(all.take(0, self.risk_of(*hold)), "more runs than there are slots");
         }
         all
+    }
+
+    fn takes_a_slot(&self, hold: Hold) -> bool {
+        match hold.phase {
+            Phase::Waiting => false,
+            Phase::Running => true,
+            Phase::Settling(_) => self.risk_of(hold) == Risk::Crashed,
+        }
     }
 
     fn risk_of(&self, hold: Hold) -> Risk {
@@ -228,11 +237,7 @@ impl Steps<'_> {
         self.add(By::Chance, DIES, |world| {
             world.jobs[j].deaths += 1;
             for (other, held) in world.processes[p].holds.into_iter().enumerate() {
-                // One that has run, and whose outcome was not written yet, is charged too: its slot is free by then. That is no more
-                // than the death of any process between an execution and its settling costs.
-                let beside = held.is_some_and(|held| {
-                    !matches!(held.phase, Phase::Settling(_)) && (rules.is_accepted)(&world.jobs[other], &held)
-                });
+                let beside = held.is_some_and(|held| (rules.is_accepted)(&world.jobs[other], &held));
                 if other != j && beside {
                     world.jobs[other].blamed += 1;
                 }

@@ -1,13 +1,18 @@
 //! The jobs that this worker knows that it holds, shared by those who claim, settle and look for lost ones.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outbox_core::JobId;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 #[derive(Debug, Default)]
-pub(crate) struct InHand(Mutex<Known>);
+pub(crate) struct InHand {
+    known: Mutex<Known>,
+    settled: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -21,7 +26,7 @@ struct Known {
 impl InHand {
     fn known(&self) -> MutexGuard<'_, Known> {
         // Sets and flags cannot be left half written by a panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn claiming(&self, claim_id: Uuid) {
@@ -44,6 +49,21 @@ impl InHand {
         let mut known = self.known();
         for job in jobs {
             known.jobs.remove(&job);
+        }
+        drop(known);
+        self.settled.notify_waiters();
+    }
+
+    /// Waits until this job's outcome is written, or known to be nobody's.
+    pub(crate) async fn until_settled(&self, job: (JobId, Uuid)) {
+        loop {
+            let mut settled = pin!(self.settled.notified());
+            // Before the look, so that what is settled between the two is not missed.
+            settled.as_mut().enable();
+            if !self.known().jobs.contains(&job) {
+                return;
+            }
+            settled.await;
         }
     }
 

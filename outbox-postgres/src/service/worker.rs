@@ -183,12 +183,22 @@ impl Worker {
             kill: self.kill.clone(),
         };
         let (outbox, in_hand, outcomes) = (self.outbox.clone(), Arc::clone(&self.in_hand), self.outcomes.clone());
+        let kill = self.kill.clone();
         executions.spawn(async move {
             let (job_id, claim_id) = (execution.job.job_id, execution.job.claim_id);
             let ran = execution.run().await;
             // The slot is held until the outcome is handed over: a database that does not keep up slows the claims down.
             match ran {
-                Ran::Unsettled(settlement) => drop(outcomes.send(settlement).await),
+                Ran::Unsettled(settlement) => {
+                    drop(outcomes.send(settlement).await);
+                    if slot.risk == Risk::Crashed {
+                        // The next one that crashed before may take the process down, and this one must not be charged for it.
+                        tokio::select! {
+                            () = in_hand.until_settled((job_id, claim_id)) => {}
+                            () = kill.cancelled() => {}
+                        }
+                    }
+                }
                 Ran::Committed { published } => {
                     in_hand.settled([(job_id, claim_id)]);
                     if published {
