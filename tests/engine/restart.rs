@@ -109,8 +109,8 @@ async fn first_connection(url: &str) -> Instant {
 }
 
 /// B10: the server crashes under load and is away for long enough that every service waits for as long as it ever does. Within five
-/// seconds of the first connection that it takes, jobs that were published before are claimed, run and settled again, and so is one
-/// that is published then.
+/// seconds of the first connection that it takes, a job that is published then has run; what was published before ends too, and has no
+/// effect twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_works_within_five_seconds_of_the_servers_return() {
     let (mut server, pool) = server().await;
