@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::id::EventId;
 use crate::misfit::{self, Misfit};
@@ -62,6 +63,34 @@ pub struct Metadata {
     /// Anything else, as text by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    /// Reads stored context. What is not as this release writes it is left out, field by field and header by header: a header that is no
+    /// text must not cost the tenant, and none of it keeps the work from being done.
+    #[must_use]
+    pub fn from_json(json: &str) -> Self {
+        // Nearly always all of it fits.
+        serde_json::from_str(json).unwrap_or_else(|_| Self::what_fits(json))
+    }
+
+    fn what_fits(json: &str) -> Self {
+        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap_or_default();
+        let headers: BTreeMap<String, Box<RawValue>> = field(&fields, "headers").unwrap_or_default();
+        Self {
+            correlation: field(&fields, "correlation"),
+            causation: field(&fields, "causation"),
+            actor: field(&fields, "actor"),
+            tenant: field(&fields, "tenant"),
+            traceparent: field(&fields, "traceparent"),
+            tracestate: field(&fields, "tracestate"),
+            headers: headers.keys().filter_map(|name| Some((name.clone(), field(&headers, name)?))).collect(),
+        }
+    }
+}
+
+fn field<T: DeserializeOwned>(fields: &BTreeMap<String, Box<RawValue>>, name: &str) -> Option<T> {
+    fields.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
 impl Envelope {
@@ -185,11 +214,98 @@ mod tests {
         assert_eq!(next.tenant.as_deref(), Some("acme"));
     }
 
+    /// A number is the one that was published, to the last bit.
+    #[test]
+    fn numbers_are_read_exactly() {
+        let published = 15_675_488.579_938_995_f64;
+        let payload = Payload::from_json(serde_json::to_string(&published).expect("JSON"));
+        assert_eq!(payload.decode::<f64>().expect("a number").to_bits(), published.to_bits());
+    }
+
+    /// One odd field costs itself, and not the others.
+    #[test]
+    fn odd_metadata_keeps_the_rest() {
+        let metadata = Metadata::from_json(
+            r#"{"actor":5,"tenant":"acme","causation":"nobody","headers":{"a":1,"b":"x","c":null},"later":1e999999}"#,
+        );
+        let headers = BTreeMap::from([("b".to_owned(), "x".to_owned())]);
+        assert_eq!(metadata, Metadata { tenant: Some("acme".into()), headers, ..Metadata::default() });
+        for odd in ["", "{", "null", "7", "[]", "{}", r#"{"headers":7}"#, r#"{"headers":["a"]}"#] {
+            assert_eq!(Metadata::from_json(odd), Metadata::default(), "{odd}");
+        }
+    }
+
+    fn texts() -> impl Strategy<Value = Option<String>> {
+        prop::option::of(".{0,12}")
+    }
+
+    fn contexts() -> impl Strategy<Value = Metadata> {
+        let causes = prop::option::of(any::<u128>().prop_map(|bits| EventId::from(uuid::Uuid::from_u128(bits))));
+        let headers = prop::collection::btree_map(".{0,8}", ".{0,8}", 0..4);
+        (texts(), causes, texts(), texts(), texts(), texts(), headers).prop_map(
+            |(correlation, causation, actor, tenant, traceparent, tracestate, headers)| Metadata {
+                correlation,
+                causation,
+                actor,
+                tenant,
+                traceparent,
+                tracestate,
+                headers,
+            },
+        )
+    }
+
+    /// JSON of any kind.
+    fn values() -> impl Strategy<Value = serde_json::Value> {
+        use serde_json::Value;
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(".{0,6}", inner, 0..4).prop_map(|map| map.into_iter().collect()),
+            ]
+        })
+    }
+
     proptest! {
         #[test]
         fn any_text_is_judged(text in ".{0,80}") {
-            let _ = serde_json::from_str::<Metadata>(&text);
+            let _ = Metadata::from_json(&text);
             let _ = Payload::from_json(text).decode::<Metadata>();
+        }
+
+        /// What is stored of a context is read again, with fields of a later release beside it (S2-11).
+        #[test]
+        fn contexts_round_trip(context in contexts(), later in values()) {
+            let mut stored = serde_json::to_value(&context).expect("a context is JSON");
+            stored["invented_later"] = later;
+            prop_assert_eq!(Metadata::from_json(&stored.to_string()), context);
+        }
+
+        /// Whatever stands in one field, the others are read as if it were not there.
+        #[test]
+        fn an_odd_field_costs_only_itself(context in contexts(), odd in values(), which in 0..7_usize) {
+            const FIELDS: [&str; 7] = ["correlation", "causation", "actor", "tenant", "traceparent", "tracestate", "headers"];
+            let mut stored = serde_json::to_value(&context).expect("a context is JSON");
+            stored[FIELDS[which]] = odd;
+            let read = serde_json::to_value(Metadata::from_json(&stored.to_string())).expect("a context is JSON");
+            for name in FIELDS.iter().filter(|name| **name != FIELDS[which]) {
+                prop_assert_eq!(read.get(name), stored.get(name), "{}", stored);
+            }
+        }
+
+        /// A payload is kept as it was written, and decodes to what it says.
+        #[test]
+        fn payloads_round_trip(value in values()) {
+            let payload = Payload::from_json(value.to_string());
+            prop_assert_eq!(payload.as_json(), value.to_string());
+            prop_assert_eq!(payload.decode::<serde_json::Value>().expect("JSON"), value);
         }
     }
 }

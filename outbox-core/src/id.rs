@@ -125,10 +125,65 @@ mod tests {
             prop_assert_eq!(serde_json::from_str::<EventId>(&serde_json::to_string(&id).expect("an id is JSON")).expect("its own JSON"), id);
         }
 
+        /// Exactly ULIDs in either case and hyphenated UUIDs are ids, and of the right number; every other text is refused by name.
         #[test]
-        fn any_text_is_judged(text in ".{0,40}") {
-            let _ = text.parse::<EventId>();
+        fn exactly_ulids_and_uuids_are_ids(text in near_ids()) {
+            let read = text.parse::<EventId>();
+            prop_assert_eq!(read.clone().ok().map(|id| u128::from(id.as_ulid())), by_the_book(&text), "{:?}", text);
+            if let Err(error) = read {
+                let shown: String = text.chars().take(64).collect();
+                prop_assert_eq!(error.to_string(), format!("`{shown}` is not an id: expected the 26 characters of a ULID, or a UUID"));
+            }
         }
+
+        /// Texts, stored bytes and ids have one order.
+        #[test]
+        fn all_forms_have_one_order(a in any::<u128>(), b in any::<u128>()) {
+            let (a, b) = (JobId::from(Uuid::from_u128(a)), JobId::from(Uuid::from_u128(b)));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+            prop_assert_eq!(a.cmp(&b), a.as_uuid().cmp(&b.as_uuid()));
+        }
+    }
+
+    /// Ids, texts that are one character away from one, and anything.
+    fn near_ids() -> impl Strategy<Value = String> {
+        let id = prop_oneof![
+            any::<u128>().prop_map(|bits| EventId::from(Uuid::from_u128(bits)).to_string()),
+            any::<u128>().prop_map(|bits| Uuid::from_u128(bits).to_string()),
+            "[0-9A-TV-Za-z]{26}",
+        ];
+        let near = (id, any::<prop::sample::Index>(), "[-0-9A-Za-z {\u{17f}\u{131}\u{e9}]", 0..4_u8).prop_map(
+            |(id, at, odd, way)| {
+                let (before, after) = id.split_at(at.index(id.len()));
+                match way {
+                    0 => id,
+                    1 => format!("{before}{odd}{after}"),
+                    2 => format!("{before}{odd}{}", &after[1..]),
+                    _ => format!("{before}{}", &after[1..]),
+                }
+            },
+        );
+        prop_oneof![4 => near, 1 => ".{0,80}"]
+    }
+
+    /// Digit by digit.
+    fn by_the_book(text: &str) -> Option<u128> {
+        const CROCKFORD: &str = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+        if text.chars().count() == 36 {
+            let hyphens = [8, 13, 18, 23];
+            return text.chars().enumerate().try_fold(0, |bits: u128, (at, c)| match (c, c.to_digit(16)) {
+                ('-', _) => hyphens.contains(&at).then_some(bits),
+                (_, Some(digit)) if !hyphens.contains(&at) => Some(bits << 4 | u128::from(digit)),
+                _ => None,
+            });
+        }
+        if text.chars().count() != 26 {
+            return None;
+        }
+        text.chars().try_fold(0, |bits: u128, c| {
+            let digit = CROCKFORD.chars().position(|known| known.eq_ignore_ascii_case(&c))?;
+            bits.checked_mul(32)?.checked_add(digit as u128)
+        })
     }
 
     #[test]

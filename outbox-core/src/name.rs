@@ -31,7 +31,7 @@ pub const fn is_name(name: &str) -> bool {
     dots >= 1 && !starts_word && bytes.len() <= MAX_LEN
 }
 
-/// Whether `pattern` is a name, `resource.*` or `*`.
+/// Whether `pattern` is a name, the first words of a name and `.*` behind them (`order.*`), or `*`. Not longer than a name.
 #[must_use]
 pub fn is_pattern(pattern: &str) -> bool {
     pattern == "*"
@@ -246,7 +246,112 @@ mod tests {
         }
     }
 
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+
+    /// The grammar as the top of this file says it, word by word.
+    fn by_the_book(name: &str) -> bool {
+        let is_word = |word: &str| {
+            word.chars().next().is_some_and(|first| LETTERS.contains(first))
+                && word.chars().all(|c| LETTERS.contains(c) || "0123456789_".contains(c))
+        };
+        name.len() <= 120 && name.split('.').count() >= 2 && name.split('.').all(is_word)
+    }
+
+    fn is_pattern_by_the_book(pattern: &str) -> bool {
+        let words: Vec<&str> = pattern.split('.').collect();
+        match words.as_slice() {
+            ["*"] => true,
+            [head @ .., "*"] => {
+                pattern.len() <= 120 && by_the_book(&format!("a.{}", head.join("."))[..]) && !head.is_empty()
+            }
+            _ => by_the_book(pattern),
+        }
+    }
+
+    /// Names, and texts that are one edit away from one.
+    fn near_names() -> impl Strategy<Value = String> {
+        let name = "[a-z][a-z0-9_]{0,6}(\\.[a-z][a-z0-9_]{0,6}){0,3}";
+        let odd = "[-.*_A-Z0-9a-z `/:@{\u{0}\u{e9}\u{430}\u{ff41}\n]";
+        (name, any::<prop::sample::Index>(), odd, 0..4_u8).prop_map(|(name, at, odd, way)| {
+            let (before, after) = name.split_at(at.index(name.len() + 1));
+            match way {
+                0 => name,
+                1 => format!("{before}{odd}{after}"),
+                2 => format!("{before}{odd}{}", after.get(1..).unwrap_or_default()),
+                _ => format!("{before}{}", after.get(1..).unwrap_or_default()),
+            }
+        })
+    }
+
+    /// What the compiler says of names is what a running program says.
+    #[test]
+    fn the_compiler_judges_as_a_program_does() {
+        macro_rules! judged {
+            ($($text:literal),* $(,)?) => {
+                [$(($text, const { is_name($text) }, const { hash($text) }, const { last_segment($text).len() })),*]
+            };
+        }
+        let judged = judged![
+            "", ".", "a", "a.", ".a", "a.b", "a..b", "a.b.", "A.b", "a.B", "a_.b_", "_a.b", "a._b", "a.1", "a1.b2",
+            "a b.c", "a.b\n", "é.b", "a.é", "a.b*", "a.*", "*", "a-b.c", "a.b\0", "a::b", "a::r#b", "r#", "::", "é::é",
+            "foobar",
+        ];
+        for (text, is_a_name, number, length) in judged {
+            let text = std::hint::black_box(text);
+            assert_eq!((is_name(text), hash(text), last_segment(text).len()), (is_a_name, number, length), "{text}");
+            assert_eq!(is_a_name, by_the_book(text), "{text}");
+        }
+        // The published test vectors of FNV-1a.
+        assert_eq!((hash(""), hash("foobar")), (0xcbf2_9ce4_8422_2325, 0x8594_4171_f739_67e8));
+    }
+
     proptest! {
+        /// Exactly the grammar, for what almost follows it and for what is about as long as it may be.
+        #[test]
+        fn exactly_the_names_are_names(near in near_names(), length in 110..130_usize) {
+            prop_assert_eq!(is_name(&near), by_the_book(&near), "{:?}", near);
+            let long = near.clone() + &"x".repeat(length.saturating_sub(near.len()));
+            prop_assert_eq!(is_name(&long), by_the_book(&long), "{:?}", long);
+        }
+
+        #[test]
+        fn exactly_the_patterns_are_patterns(near in near_names(), end in "\\.\\*|\\*|", length in 110..130_usize) {
+            let near = near + &end;
+            prop_assert_eq!(is_pattern(&near), is_pattern_by_the_book(&near), "{:?}", near);
+            let long = "x".repeat(length.saturating_sub(near.len())) + &near;
+            prop_assert_eq!(is_pattern(&long), is_pattern_by_the_book(&long), "{:?}", long);
+        }
+
+        /// A name that is written as a type's is found again.
+        #[test]
+        fn a_name_is_recognised_in_camel_case(words in prop::collection::vec("[a-z]{2,6}", 2..5)) {
+            let camel: String = words.iter().map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+            let name = format!("{}.{}", words[0], words[1..].join("_"));
+            prop_assert_eq!(suggestion(&camel), Some(name.clone()));
+            prop_assert_eq!(suggestion(&name), Some(name));
+        }
+
+        /// The first word and the patterns of a name are parts of it, and each pattern is one.
+        #[test]
+        fn the_patterns_of_a_name_are_patterns(name in "[a-z][a-z0-9_]{0,6}(\\.[a-z][a-z0-9_]{0,6}){1,3}") {
+            prop_assert!(patterns_of(&name).iter().all(|pattern| is_pattern(pattern) && matches(pattern, &name)));
+            let within = format!("{}.", module_of(&name));
+            prop_assert!(name.starts_with(&within));
+        }
+
+        /// The name that a handler has without saying so, from any path.
+        #[test]
+        fn a_default_name_is_module_and_function(path in "([a-z]{1,5}::){0,3}(r#)?", module in "[a-z][a-z0-9_]{0,8}", function in "[a-z][a-z0-9_]{0,8}") {
+            prop_assume!(!SAY_NOTHING.contains(&module.as_str()));
+            let name = default_handler_name(&format!("{path}{module}"), &function);
+            prop_assert_eq!(name.as_str(), format!("{module}.{function}"));
+        }
+
+        #[test]
+        fn any_path_has_a_last_segment(path in "[:r#a\u{e9}]{0,12}|.{0,20}") {
+            prop_assert!(path.ends_with(last_segment(&path)));
+        }
+
         /// A pattern means a name exactly when it is among the patterns that publish sends for it.
         #[test]
         fn matching_agrees_with_the_patterns_sent(name in "[a-z]{1,3}(\\.[a-z]{1,3}){1,3}", pattern in "([a-z]{1,3}\\.){1,3}(\\*|[a-z]{1,3})|\\*") {

@@ -37,7 +37,9 @@ impl Backoff {
         let doublings = failures.saturating_sub(1).min(63);
         let millis = self.base.as_millis().saturating_mul(1 << doublings).min(self.max.as_millis());
         let capped = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
-        capped.saturating_add(capped.mul_f64(JITTER * jitter.clamp(0.0, 1.0)))
+        // What is no number adds nothing.
+        let jitter = if jitter.is_nan() { 0.0 } else { jitter.clamp(0.0, 1.0) };
+        capped.saturating_add(capped.mul_f64(JITTER * jitter))
     }
 }
 
@@ -69,6 +71,21 @@ mod tests {
             let with = policy.delay(failures, jitter);
             prop_assert!(with >= bare && with <= bare.mul_f64(1.2) + Duration::from_millis(1));
             prop_assert!(bare <= Duration::from_hours(1));
+        }
+
+        /// Whatever the times and the number are, there is a delay: it never shrinks with the failures, and never passes the cap by more
+        /// than a fifth.
+        #[test]
+        fn any_rule_has_a_delay(base in any::<Duration>(), max in any::<Duration>(), failures in any::<u32>(), jitter in any::<f64>()) {
+            for policy in [Backoff::exponential(base, max), Backoff::fixed(max)] {
+                let bare = policy.delay(failures, 0.0);
+                prop_assert!(bare <= max && bare <= policy.delay(failures.saturating_add(1), 0.0));
+                let with = policy.delay(failures, jitter);
+                // A factor of 64 bits is not exact over millions of years.
+                let inexact = Duration::from_millis(1).saturating_add(bare / 1_000_000_000);
+                prop_assert!(with >= bare && with <= bare.saturating_add(bare / 5).saturating_add(inexact));
+                let _ = policy.delay(failures, f64::NAN);
+            }
         }
     }
 }

@@ -36,7 +36,11 @@ impl Text {
         let (head, _) = self.bytes.split_at(self.len);
         match std::str::from_utf8(head) {
             Ok(text) => text,
-            Err(_) => "(a message too long to show)",
+            // Cut within a character.
+            Err(cut) => match std::str::from_utf8(head.split_at(cut.valid_up_to()).0) {
+                Ok(text) => text,
+                Err(_) => "",
+            },
         }
     }
 }
@@ -90,6 +94,56 @@ pub const fn str_eq(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// A message that is too long is cut between two characters, not lost: names of the user's own may be in any script.
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let text = Text::new().push("a").push(&"é".repeat(CAPACITY));
+        assert_eq!(text.as_str(), format!("a{}", "é".repeat((CAPACITY - 1) / 2)));
+        assert_eq!(text.push("b").as_str(), text.as_str());
+    }
+
+    /// The distance by its definition: what it costs to give up the first letters.
+    fn by_definition(a: &[char], b: &[char]) -> usize {
+        match (a, b) {
+            ([], rest) | (rest, []) => rest.len(),
+            ([x, a @ ..], [y, b @ ..]) if x == y => by_definition(a, b),
+            ([_, shorter_a @ ..], [_, shorter_b @ ..]) => {
+                1 + by_definition(shorter_a, b)
+                    .min(by_definition(a, shorter_b))
+                    .min(by_definition(shorter_a, shorter_b))
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_joined(parts in proptest::collection::vec("\\PC{0,200}", 0..8)) {
+            let whole = parts.concat();
+            let text = parts.iter().fold(Text::new(), |text, part| text.push(part));
+            let longest = (0..=whole.len().min(CAPACITY)).rev().find(|end| whole.is_char_boundary(*end)).expect("0 is one");
+            prop_assert_eq!(text.as_str(), &whole[..longest]);
+        }
+
+        #[test]
+        fn texts_are_equal_as_str_says(a in "[ab\u{e9}]{0,4}", b in "[ab\u{e9}]{0,4}") {
+            prop_assert_eq!(str_eq(&a, &b), a == b);
+            prop_assert!(str_eq(&a, &a.clone()));
+        }
+
+        #[test]
+        fn the_distance_is_the_one_of_the_definition(a in "[abc\u{e9}]{0,5}", b in "[abc\u{e9}]{0,5}") {
+            let letters = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(distance(&a, &b), by_definition(&letters(&a), &letters(&b)));
+        }
+
+        #[test]
+        fn any_word_is_judged(word in ".{0,30}", known in proptest::collection::vec("\\PC{0,12}", 0..4)) {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            prop_assert!(closest(&word, known.iter().copied()).is_none_or(|found| known.contains(&found)));
+        }
+    }
 
     #[test]
     fn a_misspelt_word_finds_the_one_that_was_meant() {

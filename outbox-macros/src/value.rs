@@ -13,6 +13,10 @@ pub(crate) const MAX_INTEGER: u32 = i32::MAX as u32;
 
 /// A whole number within `range`; `why` says what it counts.
 pub(crate) fn whole(said: &LitInt, range: RangeInclusive<u32>, why: &str, errors: &mut Errors) -> Option<u32> {
+    if !said.suffix().is_empty() {
+        errors.at(said.span(), format!("write `{}`, without `{}` behind it", said.base10_digits(), said.suffix()));
+        return None;
+    }
     let number = said.base10_parse().ok().filter(|number| range.contains(number));
     if number.is_none() {
         errors.at(said.span(), why);
@@ -23,9 +27,5 @@ pub(crate) fn whole(said: &LitInt, range: RangeInclusive<u32>, why: &str, errors
 /// A duration such as `"30s"`.
 pub(crate) fn time(said: &LitStr, errors: &mut Errors) -> Option<Duration> {
     let text = said.value();
-    let duration = duration::parse(&text);
-    if duration.is_none() {
-        errors.at(said.span(), format!("`{text}` is not a duration: write {}", duration::FORM));
-    }
-    duration
+    duration::parse(&text).map_err(|why| errors.at(said.span(), format!("`{text}` {why}"))).ok()
 }

@@ -108,7 +108,22 @@ fn head(schema: &Schema, prefix: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever the names are, the script holds them as they are or is not made; then no quote can end early in it.
+        #[test]
+        fn a_script_holds_only_identifiers(schema in "[a-z_]{1,6}['\"; A-Z0-9]?[a-z]{0,2}", prefix in "[a-z_]{1,6}['\"; A-Z0-9]?[a-z]{0,2}|[a-z]{48,53}") {
+            let text = Roles::new().schema(&*schema).prefix(&*prefix).sql();
+            prop_assert_eq!(text.is_ok(), is_identifier(&schema) && is_identifier(&prefix) && prefix.len() <= 50);
+            if let Ok(text) = text {
+                let head = text.lines().nth(1).unwrap_or_default();
+                prop_assert_eq!((head.matches('"').count(), head.matches('\'').count(), head.matches(';').count()), (2, 2, 2));
+            }
+        }
+    }
 
     #[test]
     fn only_plain_identifiers_begin_the_names_of_roles() {

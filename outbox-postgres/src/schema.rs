@@ -76,7 +76,49 @@ impl Statement {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// `[a-z_][a-z0-9_]{0,62}` and not `pg_`, letter by letter.
+    fn by_the_book(name: &str) -> bool {
+        let is_letter = |c| "abcdefghijklmnopqrstuvwxyz_".contains(c);
+        let mut letters = name.chars();
+        letters.next().is_some_and(is_letter)
+            && letters.all(|c| is_letter(c) || "0123456789".contains(c))
+            && name.chars().count() < 64
+            && !name.starts_with("pg_")
+    }
+
+    proptest! {
+        /// Exactly the plain identifiers are schemas, every other name is refused by name, and what is filled in is the name in quotes.
+        #[test]
+        fn exactly_plain_identifiers_are_schemas(name in "(pg_|PG_)?[a-z_][a-z0-9_]{0,6}[-A-Z0-9a-z_\"'; .$\u{0}\u{e9}\u{130}]?[a-z0-9_]{0,3}|[a-z]{60,66}|.{0,90}") {
+            match Schema::new(&name) {
+                Ok(schema) => {
+                    prop_assert!(by_the_book(&name), "{:?}", name);
+                    prop_assert_eq!(schema.fill("a :schema.b, :schema.c").0.to_string(), format!("a \"{name}\".b, \"{name}\".c"));
+                }
+                Err(error) => {
+                    prop_assert!(!by_the_book(&name), "{:?}", name);
+                    let shown: String = name.chars().take(80).collect();
+                    let said = error.to_string();
+                    let expected = format!("`{shown}` cannot be a schema of outbox: ");
+                    prop_assert!(said.starts_with(&expected), "{}", said);
+                }
+            }
+        }
+
+        /// Each schema has a channel of its own, which is an identifier too.
+        #[test]
+        fn channels_are_identifiers_of_their_own(one in "[a-z]{1,3}|[a-z]{50,61}", other in "[a-z]{1,3}|[a-z]{50,61}", tail in "[a-z]{2}") {
+            let channel = |name: &str| Schema::new(name).expect("an identifier").channel();
+            let (longer, first) = (format!("{one}{tail}"), channel(&one));
+            prop_assert!(by_the_book(&first));
+            prop_assert_ne!(&channel(&longer), &first);
+            prop_assert_eq!(channel(&other) == first, one == other);
+        }
+    }
 
     #[test]
     fn only_plain_identifiers_are_schemas() {

@@ -52,6 +52,23 @@ async fn unreadable_metadata_does_not_stop_the_job() {
     assert_eq!(floor.job("desk.note", event).await.status, "succeeded");
 }
 
+/// One field of the context that is odd costs neither the payload nor the other fields.
+#[tokio::test]
+async fn odd_metadata_keeps_the_payload_and_the_rest_of_the_context() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["clerk.full"]).build().await.unwrap();
+    let event = ask(&outbox, "a", []).await;
+    let odd =
+        r#"{"actor": "ann", "causation": "nobody", "headers": {"a": 7}, "tenant": [], "invented_later": {"x": 1e400}}"#;
+    let text = format!(
+        "begin; set local outbox.owner_work = 'on'; update :schema.event set metadata = '{odd}' where id = '{}'; commit",
+        event.as_uuid()
+    );
+    floor.sandbox.execute(&text).await;
+    outbox.drain().await.unwrap();
+    assert_eq!(floor.stage.noted("by ")[0], "ann of a");
+}
+
 /// An event that retention removed from under its job: the job is failed, quarantined, and holds up nobody.
 #[tokio::test]
 async fn a_job_without_its_event_fails_visibly() {

@@ -17,6 +17,7 @@ mod dedupe;
 mod enqueue;
 mod fleet;
 mod floor;
+mod generated;
 mod half_open;
 mod health;
 mod lease;

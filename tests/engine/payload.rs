@@ -7,6 +7,7 @@ use outbox::{Outbox, PublishError, Refusal};
 use serde_json::value::RawValue;
 
 use crate::enqueue::SendMail;
+use crate::generated::cases;
 use crate::linkage::only_events;
 use crate::sql::{assert_usable, holds};
 use crate::support::{OrderPlaced, Shop};
@@ -230,4 +231,64 @@ async fn a_key_that_no_index_takes_is_refused() {
         event.to_string(),
         "the key of `order.placed` has 12000 bytes and the limit is 1024: publish with a hash of it"
     );
+}
+
+/// JSON of every kind, with what PostgreSQL is particular about: escapes, halves of surrogate pairs, NULs, long numbers.
+fn documents() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let unit = prop_oneof![
+        "[ -~&&[^\"\\\\]]",
+        "\\PC&&[^\"\\\\]",
+        Just("\\\\".to_owned()),
+        Just("\\\"".to_owned()),
+        Just("\\n".to_owned()),
+        prop_oneof![Just(0_u16), 0xd7f0..0xe010_u16, any::<u16>()].prop_map(|unit| format!("\\u{unit:04x}")),
+        (0xd800..0xdc00_u16, 0xdc00..0xe000_u16).prop_map(|(high, low)| format!("\\u{high:04X}\\u{low:04x}")),
+    ];
+    let text = proptest::collection::vec(unit, 0..6).prop_map(|units| format!("\"{}\"", units.concat()));
+    let exponent = prop_oneof![
+        Just(String::new()),
+        (-20..20_i32).prop_map(|n| format!("e{n}")),
+        (-20_000..200_000_i32).prop_map(|n| format!("E{n:+}")),
+        any::<i64>().prop_map(|n| format!("e{n}")),
+    ];
+    let number =
+        ("-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,30})?", exponent).prop_map(|(digits, exponent)| digits + &exponent);
+    let leaf = prop_oneof![text.clone(), number, "true|false|null"];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let pair = (text.clone(), inner.clone()).prop_map(|(key, value)| format!("{key}: {value}"));
+        prop_oneof![
+            proptest::collection::vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+            proptest::collection::vec(pair, 0..4).prop_map(|pairs| format!("{{{}}}", pairs.join(" ,"))),
+        ]
+    })
+}
+
+/// What passes the check is stored by the server, and what it refuses the server refuses too, but for numbers and depths that are
+/// near a limit: a payload never aborts the transaction that publishes it.
+#[tokio::test]
+async fn the_check_agrees_with_the_server() {
+    use proptest::strategy::{Strategy as _, ValueTree as _};
+    use sqlx::Connection as _;
+    let (_shop, outbox) = shop().await;
+    let mut tx = outbox.begin().await.unwrap();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut stored, mut refused) = (0, 0);
+    for _ in 0..cases(400) {
+        let json = documents().new_tree(&mut runner).unwrap().current();
+        let Ok(body) = RawValue::from_string(json.clone()) else { continue };
+        match outbox.publish(&mut tx, &NoteTaken { body }).await {
+            Ok(_) => stored += 1,
+            Err(PublishError::Payload { refusal, .. }) => {
+                refused += 1;
+                let mut savepoint = tx.begin().await.unwrap();
+                let taken = sqlx::query("select $1::text::jsonb").bind(&json).execute(&mut *savepoint).await;
+                savepoint.rollback().await.unwrap();
+                assert!(taken.is_err() || refusal == Refusal::NumberOutOfRange, "{json}: {refusal}");
+            }
+            Err(other) => panic!("{json}: {other:?}"),
+        }
+    }
+    tx.commit().await.unwrap();
+    assert!(stored > 100 && refused > 30, "{stored} stored, {refused} refused");
 }

@@ -59,3 +59,77 @@ fn backoff(said: &BackoffArgs, errors: &mut Errors) -> Option<Backoff> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use outbox_core::duration;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is read of an attribute's options, or all that is said against them.
+    fn read(options: &str) -> Result<Settings, String> {
+        let args = syn::parse_str::<Args>(options).map_err(|error| error.to_string())?;
+        let mut errors = Errors::default();
+        let settings = check(&args, &mut errors);
+        if errors.any() { Err(errors.tokens().to_string()) } else { Ok(settings) }
+    }
+
+    fn times() -> impl Strategy<Value = String> {
+        "[0-9]{1,6}(ms|s|m|h|d)|[0-9]{0,3} ?[a-z]{0,2}|36600d|36601d"
+    }
+
+    /// A unit behind a number is not passed over.
+    #[test]
+    fn a_number_stands_alone() {
+        for said in ["max_attempts = 5m", "priority = 1u8", "concurrency = 2x"] {
+            let error = read(said).err().unwrap_or_default();
+            assert!(error.contains("without `"), "{said}: {error}");
+        }
+    }
+
+    proptest! {
+        /// A backoff is taken exactly when its times are durations and the longest is no shorter than the first; else the text is named.
+        #[test]
+        fn backoffs_are_read(base in times(), max in times()) {
+            let read_fixed = read(&format!("backoff = fixed(\"{base}\")"));
+            match (duration::parse(&base), read_fixed.map(|settings| settings.backoff)) {
+                (Ok(said), Ok(Some(Backoff::Fixed { every }))) => prop_assert_eq!(every, said),
+                (Err(_), Err(error)) => {
+                    let named = format!("`{base}` is ");
+                    prop_assert!(error.contains(&named), "{}", error);
+                }
+                _ => prop_assert!(false, "{}", base),
+            }
+            let read_both = read(&format!("backoff = exponential(\"{base}\", max = \"{max}\")"));
+            match (duration::parse(&base), duration::parse(&max), read_both.map(|settings| settings.backoff)) {
+                (Ok(first), Ok(longest), Ok(Some(Backoff::Exponential { base, max }))) => {
+                    prop_assert!((base, max) == (first, longest) && first <= longest);
+                }
+                (Ok(first), Ok(longest), Err(error)) => {
+                    prop_assert!(longest < first && error.contains("shorter than the first one"), "{}", error);
+                }
+                (one, other, Err(_)) => prop_assert!(one.is_err() || other.is_err()),
+                _ => prop_assert!(false, "{} {}", base, max),
+            }
+        }
+
+        /// Numbers are taken within their bounds, and an error says the bounds.
+        #[test]
+        fn numbers_are_read(number in prop_oneof![0..12_u64, 2_147_483_640..2_147_483_660_u64, any::<u64>()]) {
+            let within = |from: u64, to: u64| (from..=to).contains(&number).then_some(number);
+            let attempts = read(&format!("max_attempts = {number}")).ok().and_then(|settings| settings.max_attempts);
+            prop_assert_eq!(attempts.map(u64::from), within(1, i32::MAX as u64));
+            let slots = read(&format!("concurrency = {number}")).ok().and_then(|settings| settings.concurrency);
+            prop_assert_eq!(slots.map(u64::from), within(1, i32::MAX as u64));
+            let priority = read(&format!("priority = {number}")).ok().and_then(|settings| settings.priority);
+            prop_assert_eq!(priority.map(u64::from), within(0, u64::from(LOWEST_PRIORITY)));
+        }
+
+        /// Whatever stands in the attribute, it is read or refused.
+        #[test]
+        fn any_options_are_judged(text in "((event|job|name|backoff|max_attempts|priority|timeout|aliases|when|crate|x) ?(=|\\() ?(\"[0-9a-z.*\u{e9}]{0,5}\"|[0-9]{1,20}[a-z]?|fixed\\(|exponential\\(\"1s\"|a::b|-|r#x|\\))[,)]?){0,4}|.{0,60}") {
+            let _ = read(&text);
+        }
+    }
+}

@@ -115,11 +115,7 @@ fn read(row: &PgRow, claim_id: Uuid) -> Result<Claimed, sqlx::Error> {
             occurred_at: row.try_get::<DateTime<Utc>, _>(8)?,
             subject: Subject { kind: row.try_get(9)?, id: row.try_get(10)? },
             // Context that cannot be read must not keep the work from being done.
-            metadata: if metadata == "{}" {
-                Metadata::default()
-            } else {
-                serde_json::from_str(metadata).unwrap_or_default()
-            },
+            metadata: if metadata == "{}" { Metadata::default() } else { Metadata::from_json(metadata) },
             payload: Payload::from_json(payload.unwrap_or("null")),
         },
         done_before: row.try_get(13)?,
