@@ -8,6 +8,7 @@
 mod events;
 mod intake;
 mod money;
+mod object;
 mod order;
 mod place;
 

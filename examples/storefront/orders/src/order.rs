@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use crate::money::{Discount, revenue_cents};
+use crate::object;
 
 /// One customer's order.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -14,10 +15,12 @@ pub struct Order {
     /// When it was placed.
     pub placed_at: DateTime<Utc>,
     /// Who ordered.
+    #[serde(deserialize_with = "object::one")]
     pub customer: Customer,
     /// Three letters, as `USD`.
     pub currency: String,
     /// What was ordered.
+    #[serde(deserialize_with = "object::each")]
     pub lines: Vec<Line>,
 }
 
