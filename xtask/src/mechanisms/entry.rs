@@ -60,7 +60,7 @@ impl Entry {
                 (IN, _, _) => into = Some(false),
                 (_, Some(("guarantee", value)), None) => value.clone_into(&mut entry.guarantee),
                 (_, Some(("mechanism", value)), None) => value.clone_into(&mut entry.mechanism),
-                (_, Some(("test", value)), None) => entry.test = value.split(' ').map(str::to_owned).collect(),
+                (_, Some(("test", value)), None) => entry.test = value.split_whitespace().map(str::to_owned).collect(),
                 (_, Some(("file", value)), _) => {
                     into = None;
                     entry.edits.push(Edit { file: value.to_owned(), out: String::new(), put: String::new() });
@@ -112,6 +112,8 @@ impl Edit {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const TEXT: &str = "guarantee: A promise.\nmechanism: a fence\ntest: --test engine settle::stale\n\nfile: a.sql\n--- take out\n  and fence\n--- put in\n  and true\n";
@@ -132,6 +134,22 @@ mod tests {
         assert_eq!(without("test: --test engine settle::stale\n"), "no `test: `");
         assert_eq!(without("  and fence\n"), "nothing is taken out of a.sql");
         assert_eq!(without("file: a.sql\n"), "a text without a `file: `");
+    }
+
+    fn lines() -> impl Strategy<Value = String> {
+        let line = "guarantee: .{0,9}|mechanism: .{0,9}|test: .{0,9}|file: .{0,9}|--- take out|--- put in|.{0,9}|";
+        proptest::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
+    }
+
+    proptest! {
+        /// Whatever a file holds, it is an entry that takes something out, or an error that says what is missing.
+        #[test]
+        fn any_file_is_judged(text in lines()) {
+            match Entry::parse("x", &text) {
+                Ok(entry) => prop_assert!(!entry.test_name().is_empty() && entry.edits.iter().all(|edit| !edit.out.trim().is_empty() && edit.out != edit.put)),
+                Err(error) => prop_assert!(!error.is_empty()),
+            }
+        }
     }
 
     /// Every mechanism still stands where its file says, and every test that is to notice exists; whether it notices takes minutes, and

@@ -15,9 +15,11 @@ pub(super) fn read(file: &Path) -> Result<Vec<Number>, String> {
 fn parse(text: &str) -> Result<Vec<Number>, String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     lines
-        .filter(|line| !line.is_empty())
-        .map(|line| {
-            Number::parse(line).ok_or_else(|| format!("`{line}` in docs/proofs.txt is no number such as S0-23"))
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(before, line)| {
+            let refused = || format!("`{line}` on line {} of docs/proofs.txt is no number such as S0-23", before + 1);
+            Number::parse(line).ok_or_else(refused)
         })
         .collect()
 }
@@ -66,6 +68,7 @@ mod tests {
     /// A line that is no number is an error, not a claim that is never checked.
     #[test]
     fn a_line_must_be_a_number() {
-        assert!(parse("S0-1..S0-9").is_err());
+        let refused = parse("S0-1\n\nS0-1..S0-9\n").expect_err("a range");
+        assert_eq!(refused, "`S0-1..S0-9` on line 3 of docs/proofs.txt is no number such as S0-23");
     }
 }

@@ -61,7 +61,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{all, has_range};
+    use proptest::prelude::*;
+
+    use super::{Number, all, has_range};
 
     fn named(text: &str) -> Vec<String> {
         all(text).iter().map(ToString::to_string).collect()
@@ -80,6 +82,25 @@ mod tests {
     #[test]
     fn passes_over_lookalikes() {
         assert_eq!(named("S3-1 S0-1a S0-1-2 S0- XQ13 Q13bc q1 Q S0_1 UTF-8"), Vec::<String>::new());
+    }
+
+    proptest! {
+        /// Any text is searched, and what is found is read again from its own form.
+        #[test]
+        fn any_text_is_searched(text in "([SQOB]?[0-2]?-?[0-9]{0,3}[a-z]?[ .,\u{2013}\u{e9}]{0,2}){0,6}|.{0,60}") {
+            let _ = has_range(&text);
+            for number in all(&text) {
+                prop_assert_eq!(Number::parse(&number.to_string()), Some(number));
+            }
+        }
+
+        /// A number is found between whatever ends a word.
+        #[test]
+        fn numbers_are_found_in_any_text(series in "S[012]-|[QOB]", value in 0..1_000_u32, before in "(.*[ (,`.])?", after in "([ ),`.].*)?") {
+            let number = format!("{series}{value}");
+            let found = named(&format!("{before}{number}{after}"));
+            prop_assert!(found.contains(&number), "{:?}", found);
+        }
     }
 
     /// A range is noticed; a full stop after a number is not one.

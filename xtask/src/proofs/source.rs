@@ -146,6 +146,10 @@ fn path_of(attribute: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
     use super::{Declared, read};
 
     fn found(source: &str) -> Vec<(String, String)> {
@@ -204,6 +208,123 @@ mod tests {
         let source = "proptest! { #![config(x)] /// S0-1\n#[test] fn a(b in 0..9) {} }\n\
                       macro_rules! m { () => { #[test] fn c() {} } }\nfn d() { #[test] fn e() {} }";
         assert_eq!(found(source), one("a", "S0-1"));
+    }
+
+    /// The tests of a file as a parser of the whole language finds them.
+    fn by_the_grammar(items: &[syn::Item], within: &str, found: &mut Vec<(String, String)>) {
+        for item in items {
+            match item {
+                syn::Item::Mod(module) => {
+                    let items = module.content.as_ref().map_or(&[][..], |(_, items)| items);
+                    by_the_grammar(items, &format!("{within}{}::", module.ident), found);
+                }
+                syn::Item::Fn(function) if function.attrs.iter().any(marks) => {
+                    let docs: Vec<_> = function.attrs.iter().filter_map(documentation).collect();
+                    found.push((format!("{within}{}", function.sig.ident), docs.join("\n")));
+                }
+                syn::Item::Macro(call)
+                    if call.mac.path.segments.last().is_some_and(|name| name.ident == "proptest") =>
+                {
+                    let functions = call.mac.parse_body_with(|input: syn::parse::ParseStream<'_>| {
+                        input.call(syn::Attribute::parse_inner)?;
+                        let mut functions = Vec::new();
+                        while !input.is_empty() {
+                            let attributes = input.call(syn::Attribute::parse_outer)?;
+                            input.parse::<syn::Token![fn]>()?;
+                            let name: syn::Ident = input.parse()?;
+                            let parameters;
+                            syn::parenthesized!(parameters in input);
+                            parameters.parse::<proc_macro2::TokenStream>()?;
+                            input.parse::<syn::Block>()?;
+                            functions.push((attributes, name));
+                        }
+                        Ok(functions)
+                    });
+                    for (attributes, name) in functions.expect("functions") {
+                        let docs: Vec<_> = attributes.iter().filter_map(documentation).collect();
+                        found.push((format!("{within}{name}"), docs.join("\n")));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn marks(attribute: &syn::Attribute) -> bool {
+        attribute.path().segments.last().is_some_and(|name| name.ident == "test")
+    }
+
+    fn documentation(attribute: &syn::Attribute) -> Option<String> {
+        let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
+        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
+        pair.path.is_ident("doc").then(|| text.value())
+    }
+
+    fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(path);
+            }
+        }
+    }
+
+    /// Every test of this project is found, with its documentation, and nothing else.
+    #[test]
+    fn this_project_is_read_as_the_grammar_says() {
+        let (mut files, mut tests) = (Vec::new(), 0);
+        sources(&crate::workspace::root(), &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("text");
+            let Ok(parsed) = syn::parse_file(&text) else { continue };
+            let mut expected = Vec::new();
+            by_the_grammar(&parsed.items, "", &mut expected);
+            let found: Vec<_> = read(&text).tests.into_iter().map(|test| (test.path, test.docs)).collect();
+            assert_eq!(found, expected, "{}", file.display());
+            tests += found.len();
+        }
+        assert!(tests > 500, "{tests}");
+    }
+
+    /// What misleads a reader that does not know what is quoted.
+    const DECOYS: [&str; 14] = [
+        "// #[test] fn x() {}\n",
+        "/* #[test] fn x() { /* } */ */",
+        "const A: &str = \"#[test] fn x() {}\\\" }\";",
+        "const A: &str = r#\"#[test] fn x() { \"#;",
+        "const A: [char; 3] = ['{', '\\'', '\"'];",
+        "const A: u8 = b'{';",
+        "fn x<'a>(y: &'a str) -> &'a str { #[test] fn z() {} y }",
+        "#[doc = r#\"]{\"#] struct X;",
+        "#[cfg(test)] mod x { struct Y; }",
+        "macro_rules! x { () => { #[test] fn y() {} } }",
+        "/// S0-1\nfn x() { let r#mod = 1; }",
+        "impl X { #[test] fn y() {} }",
+        "#![allow(x)]",
+        "struct X { y: [u8; { 1 }] }",
+    ];
+
+    proptest! {
+        /// Tests are found with their own documentation whatever stands around them.
+        #[test]
+        fn tests_are_found_among_anything(pieces in proptest::collection::vec((any::<bool>(), 0..DECOYS.len(), 0..3_usize), 0..12)) {
+            let (mut source, mut expected) = (String::new(), Vec::new());
+            for (at, (is_test, decoy, depth)) in pieces.into_iter().enumerate() {
+                if is_test {
+                    let wrapped = ["mod m { ", "mod n { "].into_iter().cycle().take(depth).collect::<String>();
+                    let test = format!("{wrapped}/// about {at}\n#[should_panic(expected = \"]\")] #[test] fn t{at}() {{}} {}\n", "}".repeat(depth));
+                    source.push_str(&test);
+                    expected.push((["", "m::", "m::n::"][depth].to_owned() + &format!("t{at}"), format!("about {at}")));
+                } else {
+                    source += DECOYS[decoy];
+                    source.push('\n');
+                }
+            }
+            prop_assert_eq!(found(&source), expected, "{}", source);
+        }
     }
 
     /// Modules in other files are found, with the file where one is named.

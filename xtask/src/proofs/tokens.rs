@@ -20,22 +20,29 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     while let Some(first) = rest.chars().next() {
         let length = match first {
-            '/' if rest.starts_with("//") => line_comment(rest, &mut tokens),
-            '/' if rest.starts_with("/*") => block_comment(rest, &mut tokens),
-            '"' => string(rest),
-            '\'' => character_or_lifetime(rest),
             '#' if rest.starts_with("#[") || rest.starts_with("#![") => attribute(rest, &mut tokens),
-            _ if is_word(first) => word(rest, &mut tokens),
-            _ => {
-                if !first.is_whitespace() {
-                    tokens.push(Token::Mark(first));
-                }
-                first.len_utf8()
-            }
+            _ => token(rest, first, &mut tokens),
         };
         rest = &rest[length..];
     }
     tokens
+}
+
+/// Takes one token or what vanishes, and says how long it is.
+fn token(rest: &str, first: char, tokens: &mut Vec<Token>) -> usize {
+    match first {
+        '/' if rest.starts_with("//") => line_comment(rest, tokens),
+        '/' if rest.starts_with("/*") => block_comment(rest, tokens),
+        '"' => string(rest),
+        '\'' => character_or_lifetime(rest),
+        _ if is_word(first) => word(rest, tokens),
+        _ => {
+            if !first.is_whitespace() {
+                tokens.push(Token::Mark(first));
+            }
+            first.len_utf8()
+        }
+    }
 }
 
 fn is_word(c: char) -> bool {
@@ -116,13 +123,10 @@ fn character_or_lifetime(rest: &str) -> usize {
 /// Up to the bracket that closes it. The inner form, `#![..]`, belongs to what is around it and is dropped.
 fn attribute(rest: &str, tokens: &mut Vec<Token>) -> usize {
     let from = rest.find('[').unwrap_or_default() + 1;
-    let mut depth = 1;
-    let mut at = from;
+    let (mut depth, mut at) = (1, from);
+    // Its strings, characters and comments may hold brackets too.
+    let mut inside = Vec::new();
     while let Some(c) = rest[at..].chars().next() {
-        at += match c {
-            '"' => string(&rest[at..]),
-            _ => c.len_utf8(),
-        };
         match c {
             '[' => depth += 1,
             ']' => depth -= 1,
@@ -131,11 +135,12 @@ fn attribute(rest: &str, tokens: &mut Vec<Token>) -> usize {
         if depth == 0 {
             break;
         }
+        at += token(&rest[at..], c, &mut inside);
     }
     if rest.starts_with("#[") {
-        tokens.push(Token::Attribute(rest[from..at].trim_end_matches(']').trim().to_owned()));
+        tokens.push(Token::Attribute(rest[from..at].trim().to_owned()));
     }
-    at
+    (at + 1).min(rest.len())
 }
 
 fn word(rest: &str, tokens: &mut Vec<Token>) -> usize {
@@ -145,12 +150,20 @@ fn word(rest: &str, tokens: &mut Vec<Token>) -> usize {
     if let Some(string) = raw {
         return length + string;
     }
+    // `r#fn` is a name and no keyword.
+    if let Some(name) = after.strip_prefix('#').filter(|name| word == "r" && name.starts_with(is_word)) {
+        let length = 2 + name.find(|c| !is_word(c)).unwrap_or(name.len());
+        tokens.push(Token::Word(rest[..length].to_owned()));
+        return length;
+    }
     tokens.push(Token::Word(word.to_owned()));
     length
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::{Token, tokens};
 
     fn words(source: &str) -> String {
@@ -168,6 +181,34 @@ mod tests {
         assert_eq!(words("a r#\"b \" c\"# d br\"e\" f"), "a d f");
         assert_eq!(words(r"a '{' '\'' '\u{7d}' b"), "a b");
         assert_eq!(words("a /* b /* c */ d */ e // f\ng"), "a e g");
+    }
+
+    /// Brackets and quotes within an attribute end neither it nor what follows.
+    #[test]
+    fn attributes_may_hold_anything() {
+        for inside in [r##"a = r#"b"]"#"##, r"a('\'', ']', '[')", "a /* ] */", "a // ]\n", "a[b[c]]", r#"a = "\"]""#] {
+            let source = format!("#[{inside}] d");
+            assert_eq!(
+                tokens(&source),
+                [Token::Attribute(inside.trim().to_owned()), Token::Word("d".to_owned())],
+                "{source}"
+            );
+        }
+    }
+
+    /// A raw identifier is one name.
+    #[test]
+    fn raw_identifiers_are_names() {
+        assert_eq!(words("fn r#match() { r#fn }"), "fn r#match r#fn");
+    }
+
+    proptest! {
+        /// Any text is read to its end, also one that breaks off within anything.
+        #[test]
+        fn any_text_is_read(text in "([\"'#!\\[\\]{}/*\\\\;]|r#|br\"|fn|mod|//|///|/\\*\\*|[a-z\u{e9} \n]){0,40}|.{0,40}") {
+            let marks = format!("{text}\n*/\"#");
+            let _ = (tokens(&text), tokens(&marks));
+        }
     }
 
     /// A lifetime does not open a quote.

@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
             self.sum_up(counts);
         } else if let Some(skipped) = line.strip_prefix("skipped ").filter(|_| !self.replaying) {
             self.sections.last_mut().into_iter().for_each(|section| section.skipped.push(skipped.to_owned()));
-        } else if line == "failures:" {
+        } else if line == "failures:" && self.has_failures() {
             self.replaying = true;
         } else if !self.replaying {
             self.result(line);
@@ -95,6 +95,13 @@ impl<'a> Reader<'a> {
             section.counts = Some(section.counts.unwrap_or_default().plus(counts));
         }
         self.replaying = false;
+    }
+
+    /// Without a failure nothing is replayed, and the word is what a program printed that a test started.
+    fn has_failures(&self) -> bool {
+        let failed = |section: &Section| section.tests.iter().any(|(_, verdict)| *verdict == Verdict::Failed);
+        // The tests in documentation come in several parts, each with its sum.
+        self.sections.last().is_some_and(failed)
     }
 
     fn result(&mut self, line: &str) {
@@ -124,9 +131,9 @@ impl Counts {
     /// The sum of both.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            passed: self.passed + other.passed,
-            failed: self.failed + other.failed,
-            ignored: self.ignored + other.ignored,
+            passed: self.passed.saturating_add(other.passed),
+            failed: self.failed.saturating_add(other.failed),
+            ignored: self.ignored.saturating_add(other.ignored),
         }
     }
 }
@@ -159,6 +166,8 @@ fn counts(line: &str) -> Option<Counts> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::{Counts, Reader, Section, Verdict};
     use crate::artifacts::Artifact;
     use crate::workspace::root;
@@ -226,6 +235,93 @@ mod tests {
              test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s\n",
         );
         assert_eq!(sections[0].tests, [("a".to_owned(), Verdict::Failed)]);
+    }
+
+    /// A program that a test starts prints past the capture, and may print what looks like the runner's words.
+    #[test]
+    fn nothing_is_replayed_before_a_failure() {
+        let sections = read(
+            "Running tests/engine/main.rs (target/debug/deps/engine-0123)\ntest a ... ok\nfailures:\ntest b ... ok\n\
+             test result: ok. 18446744073709551615 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s\n\
+             test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s\n",
+        );
+        assert_eq!(sections[0].tests.len(), 2);
+        assert_eq!(sections[0].counts.map(|counts| counts.passed), Some(u64::MAX), "a sum that no run has is no panic");
+    }
+
+    /// What the runner of this very toolchain prints is read in full.
+    #[test]
+    fn a_real_run_is_read_in_full() {
+        let program = std::env::current_exe().expect("this program");
+        for threads in ["1", "4"] {
+            let mut run = std::process::Command::new(&program);
+            run.args(["arguments::", "--test-threads", threads]).env("PROPTEST_CASES", "4");
+            let output = run.output().expect("it runs");
+            let text = String::from_utf8(output.stdout).expect("text");
+            let sections = read(&format!("Running tests/engine/main.rs (target/debug/deps/engine-0123)\n{text}"));
+            let passed = sections[0].tests.iter().filter(|(_, verdict)| *verdict == Verdict::Passed).count();
+            assert!(passed >= 3 && passed == sections[0].tests.len(), "{text}");
+            assert!(sections[0].tests.iter().all(|(name, _)| name.starts_with("arguments::tests::")), "{text}");
+            assert_eq!(sections[0].counts, Some(Counts { passed: passed as u64, failed: 0, ignored: 0 }), "{text}");
+        }
+    }
+
+    fn verdicts() -> impl Strategy<Value = Verdict> {
+        prop_oneof![4 => Just(Verdict::Passed), 1 => Just(Verdict::Failed), 1 => Just(Verdict::Ignored)]
+    }
+
+    /// A run's tests, and what is printed beside each: between its name and its result with one thread, before it with several.
+    fn runs() -> impl Strategy<Value = Vec<(String, Verdict, Option<String>)>> {
+        let name = "[a-z][a-z0-9_]{0,5}(::[a-z][a-z0-9_]{0,5}){0,2}";
+        // Not the runner's own words, which nobody could tell from the runner's.
+        let noise = prop::option::of(".{0,20}").prop_map(|noise| noise.map(|noise| format!("| {noise}")));
+        prop::collection::vec((name, verdicts(), noise), 0..12)
+    }
+
+    proptest! {
+        /// Every result is read, whatever the tests print beside it, and what is replayed behind the failures is not read again.
+        #[test]
+        fn runs_are_read_in_full(run in runs(), one_thread in any::<bool>()) {
+            let mut output = "     Running tests/engine/main.rs (target/debug/deps/engine-0123)\n\nrunning tests\n".to_owned();
+            let of = |wanted| run.iter().filter(|(_, verdict, _)| *verdict == wanted).count() as u64;
+            for (name, verdict, noise) in &run {
+                let word = match verdict {
+                    Verdict::Passed => "ok",
+                    Verdict::Failed => "FAILED",
+                    Verdict::Ignored => "ignored, slow",
+                };
+                let lines = match noise {
+                    Some(noise) if one_thread => format!("test {name} ... \n{noise}\n{word}\n"),
+                    Some(noise) => format!("{noise}\ntest {name} ... {word}\n"),
+                    None => format!("test {name} ... {word}\n"),
+                };
+                output.push_str(&lines);
+            }
+            let counts = Counts { passed: of(Verdict::Passed), failed: of(Verdict::Failed), ignored: of(Verdict::Ignored) };
+            if counts.failed > 0 {
+                output += "\nfailures:\n\n---- a stdout ----\ntest replayed ... ok\nskipped a: b\n\nfailures:\n    a\n";
+            }
+            let word = if counts.failed > 0 { "FAILED" } else { "ok" };
+            let sum = format!(
+                "\ntest result: {word}. {} passed; {} failed; {} ignored; 0 measured; 0 filtered out; finished in 0.10s\n",
+                counts.passed, counts.failed, counts.ignored,
+            );
+            output.push_str(&sum);
+            let sections = read(&output);
+            let expected: Vec<_> = run.into_iter().map(|(name, verdict, _)| (name, verdict)).collect();
+            prop_assert_eq!(&sections[0].tests, &expected, "{}", output);
+            prop_assert_eq!(sections[0].counts, Some(counts));
+            prop_assert_eq!(&sections[0].skipped, &Vec::<String>::new());
+        }
+
+        /// No output at all makes the reader panic.
+        #[test]
+        fn any_output_is_read(lines in prop::collection::vec(
+            "Running .{0,9}|Running [a-z(/]{0,5}\\(.{0,5}engine-0123\\)|Doc-tests .{0,9}|test .{0,9} \\.\\.\\..{0,9}|failures:|skipped .{0,9}|ok|FAILED\
+             |test result: [A-Za-z]{0,6}\\. [0-9]{0,21} passed; [0-9]{1,21} failed; [0-9]{1,21} ignored;.{0,9}|.{0,30}", 0..16,
+        )) {
+            let _ = read(&lines.join("\n"));
+        }
     }
 
     /// Documentation tests print one sum a program they are merged into; the sums are added.
