@@ -59,7 +59,7 @@ impl Wake {
     /// Work has become due: wakes the local worker at once, and others by NOTIFY on the leading edge.
     pub(crate) fn kick(self: &Arc<Self>) {
         self.local.notify_one();
-        if self.silent || self.wanted.swap(true, Ordering::AcqRel) {
+        if self.silent || self.wanted.swap(true, Ordering::SeqCst) {
             return;
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -79,16 +79,23 @@ impl Drop for Unsent<'_> {
     }
 }
 
-/// Sends, waits the debounce out, and sends again when somebody kicked meanwhile.
+/// Sends, waits the debounce out, and sends again when somebody kicked meanwhile. One that finds another at it leaves the kick to
+/// that one, so that however long kicks go on there is one sender, and at most one that has not looked yet.
 async fn notify(wake: Arc<Wake>) {
-    let unsent = Unsent(&wake);
-    let _alone = wake.sender.lock().await;
-    while wake.wanted.swap(false, Ordering::AcqRel) {
-        if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}", wake.channel)).await {
-            tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
+    loop {
+        // Taken or not, a kick stands in `wanted` by now: whoever has the turn looks once more behind its end.
+        let Ok(turn) = wake.sender.try_lock() else { return };
+        let unsent = Unsent(&wake);
+        while wake.wanted.swap(false, Ordering::SeqCst) {
+            if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}", wake.channel)).await {
+                tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
+            }
+            tokio::time::sleep(DEBOUNCE).await;
         }
-        tokio::time::sleep(DEBOUNCE).await;
+        std::mem::forget(unsent);
+        drop(turn);
+        if !wake.wanted.load(Ordering::SeqCst) {
+            return;
+        }
     }
-    // Behind the last look at `wanted`, a new kick has a sender of its own.
-    std::mem::forget(unsent);
 }

@@ -162,6 +162,26 @@ async fn many_commits_are_debounced() {
     assert!(proxy.all().count("wake") <= most, "{} within {:?}", proxy.all().count("wake"), begun.elapsed());
 }
 
+/// Commits that go on and on without a pause keep one sender of wakes busy, and make no others that would wait for it, and stay in
+/// memory, until the first pause.
+#[tokio::test]
+async fn commits_without_a_pause_keep_one_sender() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let publisher = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap();
+    publisher.kick();
+    let sent = || proxy.all().count("wake");
+    eventually("the first one is sent", async || (sent() > 0).then_some(())).await;
+    let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let mut most = 0;
+    while sent() < 50 {
+        publisher.kick();
+        most = most.max(tokio::runtime::Handle::current().metrics().num_alive_tasks());
+        tokio::task::yield_now().await;
+    }
+    assert!(most <= before + 3, "{most} tasks behind {} wakes, and {before} before", sent());
+}
+
 /// Q7, O17, B10: the listener's backend is terminated, and cannot connect again while others publish; with an hour between polls the
 /// jobs are found all the same, at the latest by the claim that follows each LISTEN, and then it hears again.
 #[tokio::test]
