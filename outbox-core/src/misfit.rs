@@ -49,15 +49,26 @@ fn without_value(said: &str) -> String {
     }
     for beginning in ["unknown variant ", "unknown field "] {
         if said.starts_with(beginning) {
+            // Where there are none to expect, what reads as if there were is a part of the value.
+            let none = said.ends_with(", there are no fields") || said.ends_with(", there are no variants");
+            let expected = expected.filter(|_| !none);
             return format!("{}{}", beginning.trim_end(), expected.unwrap_or_default());
         }
     }
-    let of_the_type =
-        ["missing field `", "duplicate field `", "invalid length ", "data did not match any variant of untagged enum "];
-    if of_the_type.iter().any(|beginning| said.starts_with(beginning)) {
-        return said.to_owned();
+    if is_of_the_type(said) { said.to_owned() } else { "its type refuses the value".to_owned() }
+}
+
+/// Whether this is, to its end, a text of serde's in which every word is the type's own. One of a type's can begin as such a one.
+fn is_of_the_type(said: &str) -> bool {
+    let field = said.strip_prefix("missing field `").or_else(|| said.strip_prefix("duplicate field `"));
+    if let Some(field) = field.and_then(|rest| rest.strip_suffix('`')) {
+        return !field.contains('`');
     }
-    "its type refuses the value".to_owned()
+    if let Some(length) = said.strip_prefix("invalid length ") {
+        let expected = length.trim_start_matches(|c: char| c.is_ascii_digit());
+        return expected.len() < length.len() && expected.starts_with(", expected ");
+    }
+    said.strip_prefix("data did not match any variant of untagged enum ").is_some_and(is_field_name)
 }
 
 /// What serde calls the value, without it.
@@ -187,6 +198,39 @@ mod tests {
             assert_eq!(said, expected, "{json}");
         }
         assert_eq!(told::<Either>("\"s3cret\""), ".: data did not match any variant of untagged enum Either");
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    #[derive(Debug)]
+    struct Blunt;
+
+    impl<'de> Deserialize<'de> for Blunt {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Err(serde::de::Error::custom(String::deserialize(deserializer)?))
+        }
+    }
+
+    /// A text that a type makes by itself is left out too where it begins as one of serde's, and a key that reads as the end of one.
+    #[test]
+    fn what_only_reads_as_serdes_own_is_left_out() {
+        let said = told::<Nothing>(r#"{"a`, expected s3cret":1}"#);
+        assert!(said.starts_with("*: unknown field at line 1 column "), "{said}");
+        for text in [
+            "invalid length of s3cret",
+            "invalid length s3cret, expected 4",
+            "missing field `a` in `s3cret`",
+            "missing field `a`: s3cret",
+            "duplicate field `a` s3cret",
+            "data did not match any variant of untagged enum Either: s3cret",
+        ] {
+            let said = told::<Blunt>(&format!("{text:?}"));
+            assert!(said.starts_with(".: its type refuses the value"), "{said}");
+        }
+        let said = told::<(u8, u8)>("[1]");
+        assert!(said.starts_with(".: invalid length 1, expected a tuple of size 2"), "{said}");
     }
 
     /// The keys of maps are a part of the payload; the path shows those of structs.

@@ -10,7 +10,7 @@ use outbox_core::{Fault, Registry, SubscriberDescriptor, TypeMap, name};
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 
-use crate::config::Config;
+use crate::config::{Config, Direct};
 use crate::error::{BuildError, SettingFault};
 use crate::executing::Executing;
 use crate::fan_out::FanOut;
@@ -115,7 +115,7 @@ impl OutboxBuilder {
     /// itself. A few connections a process; with them everything works as without a pooler, LISTEN too. This is the better one of
     /// the two ways to live with a pooler, see the operations guide. Default: the options of the application's pool.
     pub fn direct(mut self, server: PgConnectOptions) -> Self {
-        self.config.direct = Some(server);
+        self.config.direct = Some(Direct(server));
         self
     }
 
@@ -244,7 +244,8 @@ impl OutboxBuilder {
     fn assemble(self, runs: Vec<&'static SubscriberDescriptor>) -> Outbox {
         let names = self.registry.events().iter().map(|event| event.name).collect::<BTreeSet<_>>();
         let fan_outs: HashMap<_, _> = names.into_iter().map(|name| (name, FanOut::of(&self.registry, name))).collect();
-        let options = self.config.direct.clone().map_or_else(|| self.pool.connect_options(), Arc::new);
+        let direct = self.config.direct.clone();
+        let options = direct.map_or_else(|| self.pool.connect_options(), |Direct(server)| Arc::new(server));
         let lane = Lane::new(&options, self.config.sharing(), "wake");
         let wake = Wake::new(lane, self.config.schema.channel(), self.config.poll_only);
         let inner = Arc::new(Inner {

@@ -1,6 +1,7 @@
 //! The settings of an outbox, each with a default that works.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use outbox_core::lease::Lease;
@@ -32,11 +33,26 @@ pub(crate) struct Config {
     /// What the engine connects to is a pooler that lends a session for one transaction.
     pub(crate) transaction_pooler: bool,
     /// Where the engine connects to, apart from the application's pool.
-    pub(crate) direct: Option<PgConnectOptions>,
+    pub(crate) direct: Option<Direct>,
     pub(crate) shutdown_budget: Duration,
     /// In bytes of JSON.
     pub(crate) payload_limit: usize,
     pub(crate) crash_limit: u32,
+}
+
+/// A server to connect to. Its own `Debug` would print the password.
+#[derive(Clone)]
+pub(crate) struct Direct(pub(crate) PgConnectOptions);
+
+impl fmt::Debug for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(options) = self;
+        f.debug_struct("Direct")
+            .field("host", &options.get_host())
+            .field("port", &options.get_port())
+            .field("database", &options.get_database())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Config {

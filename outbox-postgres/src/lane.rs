@@ -7,6 +7,7 @@
 //! Behind a transaction pooler a lane leaves nothing in the session, which is somebody else's in the next moment: each step runs
 //! in a transaction of its own that begins with the lane's settings, in one round trip.
 
+use std::fmt;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -33,12 +34,21 @@ const LOCK_LIMIT: Duration = Duration::from_millis(500);
 const IDLE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One service's connection. It is made when it is first needed, and again after it broke.
-#[derive(Debug)]
 pub(crate) struct Lane {
     options: PgConnectOptions,
     sharing: Sharing,
     lock_limit: Duration,
     connection: Option<PgConnection>,
+}
+
+/// Without the options, whose `Debug` prints the password.
+impl fmt::Debug for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("sharing", &self.sharing)
+            .field("connected", &self.connection.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whose the session behind a connection is.

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, PgPool};
 
 use crate::builder::OutboxBuilder;
-use crate::config::Config;
+use crate::config::{Config, Direct};
 use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
 use crate::executing::Executing;
@@ -181,7 +181,8 @@ impl Outbox {
     /// Where the engine's own connections go.
     pub(crate) fn engine_options(&self) -> Arc<PgConnectOptions> {
         // Asked each time: an application may give its pool other options while it runs, for a new password.
-        self.config().direct.clone().map_or_else(|| self.pool().connect_options(), Arc::new)
+        let direct = self.config().direct.clone();
+        direct.map_or_else(|| self.pool().connect_options(), |Direct(server)| Arc::new(server))
     }
 
     /// A connection of the engine's own for `purpose`.

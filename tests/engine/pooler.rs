@@ -8,6 +8,7 @@ use outbox_testing::fault::Proxy;
 use outbox_testing::server::Pooler;
 use outbox_testing::{Sandbox, eventually};
 use sqlx::PgPool;
+use sqlx::postgres::PgConnectOptions;
 
 use crate::floor::{Do, Floor, Worker, ask, settings};
 use crate::process::Process;
@@ -111,6 +112,15 @@ async fn behind_a_pooler_that_it_was_not_told_of_it_finds_out() {
     let event = ask(&floor.outbox(&["till.book"]).build().await.unwrap(), "a", []).await;
     floor.until("till.book", event, "succeeded").await;
     worker.stop().await;
+}
+
+/// A builder that stands in a log, by its `Debug`, says where the engine goes and not by which password.
+#[tokio::test]
+async fn the_password_of_the_direct_server_stays_out_of_debug() {
+    let floor = Floor::new().await;
+    let direct = PgConnectOptions::new().host("db.internal").password("tell-nobody");
+    let said = format!("{:?}", floor.outbox(&["till.book"]).direct(direct));
+    assert!(said.contains("db.internal") && !said.contains("tell-nobody"), "{said}");
 }
 
 /// One says that the engine goes through the pooler, the other that it goes past it.
