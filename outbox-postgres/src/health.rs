@@ -108,7 +108,7 @@ pub struct Health {
     pub lease_left: Option<Duration>,
     /// Executions under way.
     pub running: u32,
-    /// Most executions at once.
+    /// Most executions at once: what the process, its modules and its handlers allow, whichever is less.
     pub concurrency: u32,
     /// Whether wakes of other processes are heard.
     pub listening: Listening,
@@ -176,7 +176,7 @@ impl Health {
             ));
         }
         let blocked: u32 = self.overdue.iter().map(|one| one.executions).sum();
-        (blocked >= self.concurrency).then(|| {
+        (blocked > 0 && blocked >= self.concurrency).then(|| {
             format!("all {} slots are held by handlers that block their thread: {}", self.concurrency, self.blocked())
         })
     }

@@ -20,7 +20,7 @@ use crate::lane::Lane;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
-use crate::service::{self, Drained};
+use crate::service::{self, Drained, Roster};
 use crate::step::Statements;
 use crate::transaction::OutboxTransaction;
 use crate::vitals::Vitals;
@@ -145,7 +145,7 @@ impl Outbox {
     /// ```
     #[must_use]
     pub fn health(&self) -> Health {
-        Health::of(self.vitals(), self.config().lease, self.config().concurrency)
+        Health::of(self.vitals(), self.config().lease, Roster::of(self).most_executions(self))
     }
 
     /// What is linked into this binary, as `event -> [handlers]`.

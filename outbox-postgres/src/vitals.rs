@@ -148,10 +148,6 @@ impl Vitals {
         lock(&self.failing).remove(service);
     }
 
-    pub(crate) fn is_failing(&self, service: &str) -> bool {
-        lock(&self.failing).contains_key(service)
-    }
-
     pub(crate) fn all_failing(&self) -> BTreeMap<&'static str, Failing> {
         lock(&self.failing).clone()
     }
@@ -204,6 +200,6 @@ mod tests {
         let known = &vitals.all_failing()["claim"];
         assert_eq!((known.since, known.failures, known.error.as_str()), (since, 2, "second"));
         vitals.well("claim");
-        assert!(!vitals.is_failing("claim"));
+        assert!(vitals.all_failing().is_empty());
     }
 }

@@ -162,6 +162,48 @@ async fn slots_that_are_blocked_for_good_are_told() {
     worker.stop().await;
 }
 
+/// Slots that no handler may take do not count: a process whose only handler has all of its own blocked does nothing any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_process_whose_handlers_are_all_blocked_is_not_live_however_many_slots_it_has() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.quick"]).concurrency(9).module_concurrency("desk", 1).build().await.unwrap();
+    let worker = Worker::start(outbox.clone());
+    let ready = until(&outbox, "it is ready", Health::is_ready).await;
+    assert!(ready.to_string().starts_with("ready: 0 of 1 executions under way"), "{ready}");
+    ask(&outbox, "a", [Do::BlockUntil("gate".into())]).await;
+    let dead = until(&outbox, "it is not live", |health| !health.is_live()).await;
+    assert!(dead.to_string().contains("all 1 slots are held by handlers that block their thread"), "{dead}");
+    floor.stage.open("gate");
+    until(&outbox, "it is ready again", Health::is_ready).await;
+    worker.stop().await;
+}
+
+/// A job that crashed before keeps its slot until its outcome is written. While somebody else has its row locked, the slot is held by
+/// no handler: the process is left alone.
+#[tokio::test]
+async fn a_slot_that_waits_for_a_locked_row_is_no_blocked_handler() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.quick"]).concurrency(1).build().await.unwrap();
+    let event = ask(&outbox, "a", [Do::Wait("gate".into())]).await;
+    floor.sandbox.execute("update :schema.job_live set crashes = 1").await;
+    let worker = Worker::start(outbox.clone());
+    floor.until("desk.quick", event, "running").await;
+    let mut person = floor.sandbox.pool().begin().await.unwrap();
+    let lock = format!("select from {}.job_live for update", floor.sandbox.schema());
+    sqlx::query(AssertSqlSafe(lock)).execute(&mut *person).await.unwrap();
+    floor.stage.open("gate");
+    let since = std::time::Instant::now();
+    // As long as it would take to be held for blocked.
+    until(&outbox, "it has been left alone for long", |health| {
+        assert!(health.is_live(), "{health}");
+        since.elapsed() > Duration::from_secs(8)
+    })
+    .await;
+    person.rollback().await.unwrap();
+    floor.until("desk.quick", event, "succeeded").await;
+    worker.stop().await;
+}
+
 /// A runtime whose threads are all blocked is not live, which another thread can still be told.
 #[test]
 fn a_runtime_that_is_blocked_is_not_live() {

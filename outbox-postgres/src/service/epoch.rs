@@ -36,6 +36,8 @@ pub(crate) async fn run(outbox: &Outbox, stop: &CancellationToken) -> Result<(),
     let epoch = Epoch::start(outbox, worker, roster);
     if !stop.is_cancelled() {
         outbox.vitals().enter(Stage::Running);
+        // From here on it has to come round: one whose threads are blocked from the start never would.
+        outbox.vitals().turned(0);
     }
     tokio::select! {
         () = stop.cancelled() => epoch.shut_down(outbox, &keeper).await,

@@ -1,6 +1,6 @@
 //! Which handlers this process runs, numbered, with the ranges that it claims.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use outbox_core::slots::{Limit, Slots};
 use outbox_core::{Guard, SubscriberDescriptor, Versions};
@@ -86,6 +86,19 @@ impl Roster {
         let slots = self.slots(outbox);
         let transactional = (0..self.len()).filter(|number| self.handlers[*number].guard == Guard::Transaction);
         transactional.map(|number| slots.most_for(number)).sum::<u32>().min(slots.free())
+    }
+
+    /// Most executions at once: slots that no handler may take do not count.
+    pub(crate) fn most_executions(&self, outbox: &Outbox) -> u32 {
+        let slots = self.slots(outbox);
+        let mut modules: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+        for handler in 0..self.len() {
+            let (module, limit) = slots.module_of(handler);
+            let (wanted, _) = modules.entry(module).or_insert((0, limit));
+            *wanted = wanted.saturating_add(slots.most_for(handler));
+        }
+        let takes = modules.into_values().map(|(wanted, limit)| wanted.min(limit));
+        takes.fold(0, u32::saturating_add).min(slots.free())
     }
 
     /// The process's slots: in all, by module, by handler.

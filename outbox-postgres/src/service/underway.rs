@@ -12,15 +12,23 @@ use crate::health::{Overdue, overdue_after};
 /// What runs, by a number of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Underway {
-    executions: HashMap<u64, (usize, Instant)>,
+    executions: HashMap<u64, Running>,
     next: u64,
+}
+
+#[derive(Debug)]
+struct Running {
+    handler: usize,
+    started: Instant,
+    /// Whether it was past its time at the last look.
+    late: bool,
 }
 
 impl Underway {
     /// An execution of `handler` starts; answers the number that it ends by.
     pub(crate) fn started(&mut self, handler: usize) -> u64 {
         self.next += 1;
-        self.executions.insert(self.next, (handler, Instant::now()));
+        self.executions.insert(self.next, Running { handler, started: Instant::now(), late: false });
         self.next
     }
 
@@ -32,13 +40,16 @@ impl Underway {
         u32::try_from(self.executions.len()).unwrap_or(u32::MAX)
     }
 
-    /// The handlers with executions past their time; `slots` tells how many a handler may have at once.
-    pub(crate) fn overdue(&self, roster: &Roster, slots: impl Fn(usize) -> u32) -> Vec<Overdue> {
+    /// The handlers with executions past their time; `slots` tells how many a handler may have at once. An execution counts from
+    /// the second look on: behind a pause of the whole process all are late, and end as soon as they get to it.
+    pub(crate) fn overdue(&mut self, now: Instant, roster: &Roster, slots: impl Fn(usize) -> u32) -> Vec<Overdue> {
         let mut found: BTreeMap<usize, (u32, Duration)> = BTreeMap::new();
-        for (handler, started) in self.executions.values() {
-            let runs = started.elapsed();
-            if runs > overdue_after(roster.handler(*handler)) {
-                let (executions, longest) = found.entry(*handler).or_default();
+        for running in self.executions.values_mut() {
+            let runs = now.saturating_duration_since(running.started);
+            let late_before = running.late;
+            running.late = runs > overdue_after(roster.handler(running.handler));
+            if running.late && late_before {
+                let (executions, longest) = found.entry(running.handler).or_default();
                 (*executions, *longest) = (*executions + 1, runs.max(*longest));
             }
         }
@@ -49,5 +60,43 @@ impl Underway {
             longest,
         };
         found.into_iter().map(overdue).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_core::{Guard, Outcome, Place, Settings, Source, SubscriberDescriptor, Versions};
+
+    use super::*;
+
+    static PROMPT: SubscriberDescriptor = SubscriberDescriptor {
+        name: "a.prompt",
+        aliases: &[],
+        source: Source::Event("order.placed"),
+        versions: Versions::Only(&[1]),
+        guard: Guard::None,
+        idempotent: Some("does nothing"),
+        settings: Settings { timeout: Duration::from_secs(1), ..Settings::DEFAULT },
+        requires: |_| {},
+        call: |_| Box::pin(async { Outcome::Done }),
+        place: Place { package: "test", module_path: "test", file: "test.rs", line: 1 },
+    };
+
+    /// A process that was frozen, or stood in a debugger, finds all of its executions late: they end by their timeout in the next
+    /// moment, and are no reason to start it anew.
+    #[test]
+    fn behind_a_pause_of_the_process_nothing_counts_as_blocked_at_once() {
+        let roster = Roster::new(vec![&PROMPT]);
+        let mut underway = Underway::default();
+        let (ends, blocks) = (underway.started(0), underway.started(0));
+        let resumed = Instant::now() + Duration::from_mins(1);
+        assert_eq!(underway.overdue(resumed, &roster, |_| 2), []);
+        underway.ended(ends);
+        let blocked = underway.overdue(resumed, &roster, |_| 2);
+        assert_eq!(blocked.len(), 1);
+        assert_eq!(blocked[0].executions, 1);
+        assert!(blocked[0].longest >= Duration::from_mins(1));
+        underway.ended(blocks);
+        assert_eq!(underway.overdue(resumed, &roster, |_| 2), []);
     }
 }

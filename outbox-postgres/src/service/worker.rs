@@ -55,14 +55,29 @@ struct Slot {
     risk: Risk,
     started: Instant,
     number: u64,
-    finished: mpsc::UnboundedSender<(u64, Ended)>,
+    finished: mpsc::UnboundedSender<News>,
+}
+
+/// What an execution tells the loop, by its number.
+enum News {
+    /// The handler is done; its outcome has not been handed over yet.
+    Returned(u64),
+    /// The slot is free.
+    Ended(u64, Ended),
+}
+
+impl Slot {
+    /// From here on it is no handler that holds the slot.
+    fn returned(&self) {
+        let _ = self.finished.send(News::Returned(self.number));
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         // The loop is gone only when nobody counts slots any more.
         let ended = Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() };
-        let _ = self.finished.send((self.number, ended));
+        let _ = self.finished.send(News::Ended(self.number, ended));
     }
 }
 
@@ -95,10 +110,13 @@ impl Worker {
             }
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                Some((number, ended)) = slots.recv() => {
-                    underway.ended(number);
-                    due |= dispatcher.finished(&ended);
-                }
+                Some(news) = slots.recv() => match news {
+                    News::Returned(number) => underway.ended(number),
+                    News::Ended(number, ended) => {
+                        underway.ended(number);
+                        due |= dispatcher.finished(&ended);
+                    }
+                },
                 answer = claimed.recv() => {
                     let answer = answer.expect("the claimer ends only behind this loop, or by a panic");
                     dispatcher.accept(&answer.asked, answer.jobs);
@@ -109,7 +127,7 @@ impl Worker {
                     due = true;
                     next_poll = Instant::now() + jittered(self.poll_interval());
                 }
-                _ = pulse.tick() => self.report(&underway, &dispatcher),
+                _ = pulse.tick() => self.report(&mut underway, &dispatcher),
             }
         }
         drop(requests);
@@ -132,16 +150,10 @@ impl Worker {
     }
 
     /// Says that the loop comes round, and what does not end.
-    fn report(&self, underway: &Underway, dispatcher: &Dispatcher) {
+    fn report(&self, underway: &mut Underway, dispatcher: &Dispatcher) {
         let vitals = self.outbox.vitals();
         vitals.turned(underway.len());
-        // While outcomes cannot be written, executions that ended hold their slots too: that is no handler's fault.
-        let overdue = if vitals.is_failing("settle") {
-            Vec::new()
-        } else {
-            underway.overdue(&self.roster, |handler| dispatcher.most_for(handler))
-        };
-        vitals.overdue_are(overdue);
+        vitals.overdue_are(underway.overdue(Instant::now(), &self.roster, |handler| dispatcher.most_for(handler)));
     }
 
     /// The claims run in a task of their own, so that a slow one does not keep finished slots from being used.
@@ -161,13 +173,7 @@ impl Worker {
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
 
-    fn execute(
-        &self,
-        started: Started,
-        number: u64,
-        finished: &mpsc::UnboundedSender<(u64, Ended)>,
-        executions: &TaskTracker,
-    ) {
+    fn execute(&self, started: Started, number: u64, finished: &mpsc::UnboundedSender<News>, executions: &TaskTracker) {
         let slot = Slot {
             handler: started.handler,
             risk: started.risk,
@@ -187,6 +193,7 @@ impl Worker {
         executions.spawn(async move {
             let (job_id, claim_id) = (execution.job.job_id, execution.job.claim_id);
             let ran = execution.run().await;
+            slot.returned();
             // The slot is held until the outcome is handed over: a database that does not keep up slows the claims down.
             match ran {
                 Ran::Unsettled(settlement) => {
