@@ -154,7 +154,7 @@ async fn rescue_follows_the_rule() {
         }
         let marked: Vec<Uuid> = sqlx::query_scalar(floor.fill(RESCUE_MARK)).bind(20).fetch_all(&mut *tx).await.unwrap();
         assert_eq!(marked, [dead]);
-        let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(&marked).bind(limit);
+        let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(&marked).bind(limit).bind(None::<Vec<Uuid>>);
         assert_eq!(query.fetch_all(&mut *tx).await.unwrap().len(), written.len());
         for (counts, id) in written {
             let next = rescue(counts, u32::try_from(limit).unwrap());
@@ -390,8 +390,13 @@ async fn rescue_bury_and_recover_do_what_the_mirror_says() {
             let marked: Vec<Uuid> =
                 sqlx::query_scalar(floor.fill(RESCUE_MARK)).bind(20).fetch_all(&mut *tx).await.unwrap();
             assert_eq!(marked == [worker], standing.is_some_and(mirror::is_marked), "{case}");
-            let back =
-                sqlx::query(floor.fill(RESCUE_RETURN)).bind(vec![worker]).bind(3).fetch_all(&mut *tx).await.unwrap();
+            let back = sqlx::query(floor.fill(RESCUE_RETURN))
+                .bind(vec![worker])
+                .bind(3)
+                .bind(None::<Vec<Uuid>>)
+                .fetch_all(&mut *tx)
+                .await
+                .unwrap();
             assert_eq!(back.len() == 1, mirror::is_taken_back(state, holder, &worker), "{case}");
             tx.rollback().await.unwrap();
         }

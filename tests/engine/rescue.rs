@@ -108,6 +108,75 @@ async fn a_claim_in_flight_keeps_the_row_of_its_worker() {
     other.stop().await;
 }
 
+/// A job of a dead worker that runs no more, written as a claim would have.
+async fn held_by(floor: &Floor, worker: Uuid, event: Uuid, attempts: &str) {
+    let text = format!(
+        "update :schema.job_live set status = 'running', claim_id = gen_random_uuid(), locked_by = '{worker}', locked_at = now(),
+         attempts = {attempts} where event_id = '{event}'"
+    );
+    floor.sandbox.execute(&text).await;
+}
+
+/// O7: a job of a dead worker that the database does not let go of (here its id is taken in `job_failed`, by somebody who writes rows
+/// of his own) keeps no other from coming back, and no worker from being ready; it is told once.
+#[tokio::test]
+async fn a_job_that_cannot_be_taken_back_keeps_no_other() {
+    let floor = Floor::new().await;
+    let (logs, _guard) = crate::logs::Logs::of_this_thread();
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    let bad = ask(&outbox, "bad", []).await;
+    let mut good = Vec::new();
+    for label in ["a", "b", "c", "d"] {
+        good.push(ask(&outbox, label, []).await);
+    }
+    let mut c = floor.sandbox.pool().acquire().await.unwrap();
+    let dead = register(&floor, &mut c, "-1 s").await;
+    held_by(&floor, dead, bad.as_uuid(), "max_attempts").await;
+    for event in &good {
+        held_by(&floor, dead, event.as_uuid(), "1").await;
+    }
+    let taken = format!(
+        "insert into :schema.job_failed (id, event_id, completed_at, max_attempts, status, job_type)
+         select id, event_id, now(), 1, 'failed', 'somebody.elses' from :schema.job_live where event_id = '{}'",
+        bad.as_uuid()
+    );
+    floor.sandbox.execute(&taken).await;
+    let worker = Worker::start(outbox.clone());
+    for event in good {
+        let job = floor.until("desk.note", event, "succeeded").await;
+        assert_eq!((job.attempts, job.crashes), (2, 1));
+    }
+    eventually("it is ready", async || outbox.health().is_ready().then_some(())).await;
+    worker.stop().await;
+    let told = logs.lines().iter().filter(|line| line.contains("does not let go of this job")).count();
+    assert_eq!(told, 1, "{:?}", logs.lines());
+}
+
+/// A chore of the upkeep that is refused at each round keeps no other from its turn: what a dead worker still holds comes back though
+/// the backfill gets nowhere, and the worker says so.
+#[tokio::test]
+async fn a_chore_that_is_refused_keeps_no_other() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
+    floor
+        .sandbox
+        .execute(
+            "create function :schema.refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+             create trigger refuse before update on :schema.subscription for each row execute function :schema.refuse()",
+        )
+        .await;
+    let event = ask(&outbox, "a", []).await;
+    let mut c = floor.sandbox.pool().acquire().await.unwrap();
+    let dead = register(&floor, &mut c, "-1 s").await;
+    floor.sandbox.execute("update :schema.worker set dead_at = now()").await;
+    held_by(&floor, dead, event.as_uuid(), "1").await;
+    let worker = Worker::start(outbox.clone());
+    floor.until("desk.note", event, "succeeded").await;
+    let health = outbox.health();
+    assert!(health.troubles.iter().any(|trouble| trouble.service == "upkeep"), "{health}");
+    worker.stop().await;
+}
+
 /// How many connections of a service wait so in this floor's tables.
 async fn activity(floor: &Floor, service: &str, waits_for: &str) -> i64 {
     let locks = "select from pg_locks l where l.pid = a.pid and l.relation = ':schema.worker'::regclass";

@@ -30,7 +30,7 @@ async fn a_stale_worker_changes_nothing() {
     floor.sandbox.execute("update :schema.worker set expires_at = now() - interval '1 s'").await;
     let mut tx = floor.sandbox.pool().begin().await.unwrap();
     let dead: Vec<Uuid> = sqlx::query_scalar(floor.fill(RESCUE_MARK)).bind(20).fetch_all(&mut *tx).await.unwrap();
-    sqlx::query(floor.fill(RESCUE_RETURN)).bind(&dead).bind(3).execute(&mut *tx).await.unwrap();
+    sqlx::query(floor.fill(RESCUE_RETURN)).bind(&dead).bind(3).bind(None::<Vec<Uuid>>).execute(&mut *tx).await.unwrap();
     tx.commit().await.unwrap();
     let fresh = register(&floor, &mut c, "10 s").await;
     assert_eq!(claim(&floor, &mut c, fresh, (1, 1, true)).await, [job]);
@@ -78,7 +78,13 @@ async fn a_rescue_does_not_undo_what_was_settled_meanwhile() {
     let dead: Vec<Uuid> = sqlx::query_scalar(floor.fill(RESCUE_MARK)).bind(20).fetch_all(&mut *rescue).await.unwrap();
     assert_eq!(dead, [slow]);
     assert_eq!(settle_batch(&floor, &mut c, &[(job, held, Next::Succeeded(None))]).await.unwrap(), 1);
-    let back = sqlx::query(floor.fill(RESCUE_RETURN)).bind(&dead).bind(3).fetch_all(&mut *rescue).await.unwrap();
+    let back = sqlx::query(floor.fill(RESCUE_RETURN))
+        .bind(&dead)
+        .bind(3)
+        .bind(None::<Vec<Uuid>>)
+        .fetch_all(&mut *rescue)
+        .await
+        .unwrap();
     rescue.commit().await.unwrap();
     assert!(back.is_empty());
     let job = floor.job("desk.note", event).await;
@@ -101,7 +107,7 @@ async fn settle_rescue_and_cancel_meet_without_an_error() {
         let batch: Vec<_> = jobs.iter().map(|job| (*job, held, Next::Succeeded(None))).collect();
         let rescue = async {
             let mut other = floor.sandbox.pool().acquire().await.unwrap();
-            let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(vec![worker]).bind(1);
+            let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(vec![worker]).bind(1).bind(None::<Vec<Uuid>>);
             query.fetch_all(&mut *other).await.unwrap().len()
         };
         let cancel = async {

@@ -14,9 +14,10 @@ use crate::backoff::Reconnect;
 use crate::error::told;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
+use crate::sqlstate::Class;
 use crate::step;
 use crate::step::backfill::Backfilled;
-use crate::step::rescue::Rescued;
+use crate::step::rescue::TakenBack;
 use crate::step::settle::Settlement;
 
 /// How long a statement may take. One that takes longer waits on a connection that is dead without saying so, most likely; or the
@@ -50,6 +51,18 @@ fn patience(limit: Duration, round: &Result<(), LaneError>, took: Duration) -> D
         Err(LaneError::Deadline(_)) => LONG_STATEMENT_LIMIT,
         Ok(()) if took < STATEMENT_LIMIT / 2 => STATEMENT_LIMIT,
         _ => limit,
+    }
+}
+
+/// What a chore came to; where it was refused, `round` keeps why. Without the database there is no use in going on to the next.
+fn passed<T>(chore: Result<T, LaneError>, round: &mut Result<(), LaneError>) -> Result<Option<T>, LaneError> {
+    match chore {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.class() == Class::Connection => Err(error),
+        Err(error) => {
+            *round = Err(error);
+            Ok(None)
+        }
     }
 }
 
@@ -88,12 +101,16 @@ impl Upkeep {
     async fn round(&mut self, due: &mut Due) -> Result<(), LaneError> {
         self.rescue().await?;
         let now = Instant::now();
-        if due.backfill <= now {
-            due.backfill = now + self.backfill().await?;
+        // One chore that is refused keeps no other from its turn.
+        let mut round = Ok(());
+        if due.backfill <= now
+            && let Some(pause) = passed(self.backfill().await, &mut round)?
+        {
+            due.backfill = now + pause;
         }
         if due.bury <= now {
             due.bury = now + BURY_EVERY;
-            self.bury().await?;
+            passed(self.bury().await, &mut round)?;
         }
         if self.in_hand.take_suspicion() {
             // Not at once: the statement whose answer was lost may still be under way on the server.
@@ -101,13 +118,13 @@ impl Upkeep {
         }
         if due.recover <= now {
             due.recover = now + RECOVER_EVERY;
-            self.recover().await?;
+            passed(self.recover().await, &mut round)?;
         }
         if due.partition <= now {
             due.partition = now + PARTITION_EVERY;
             self.partition().await;
         }
-        Ok(())
+        round
     }
 
     async fn rescue(&mut self) -> Result<(), LaneError> {
@@ -115,9 +132,12 @@ impl Upkeep {
         let rescue = async |connection: &mut _| step::rescue::rescue(connection, statements, limit).await;
         let round = self.lane.run(self.limit, rescue).await?;
         if !round.workers.is_empty() {
-            tracing::warn!(workers = ?round.workers, jobs = round.jobs.len(), "took over the jobs of workers whose lease ended");
+            tracing::warn!(workers = ?round.workers, jobs = round.back.jobs.len(), "took over the jobs of workers whose lease ended");
         }
-        self.rescued(&round.jobs);
+        self.rescued(&round.back);
+        for (job, error) in &round.back.refused {
+            tracing::error!(%job, error = told(error), "the database does not let go of this job, whose worker died; the others are taken over");
+        }
         Ok(())
     }
 
@@ -125,8 +145,8 @@ impl Upkeep {
         let (statements, schema, limit) =
             (self.outbox.statements(), self.outbox.schema(), self.outbox.config().crash_limit);
         let bury = async |connection: &mut _| step::rescue::bury(connection, statements, schema, limit).await;
-        let jobs = self.lane.run(self.limit, bury).await?;
-        self.rescued(&jobs);
+        let back = self.lane.run(self.limit, bury).await?;
+        self.rescued(&back);
         Ok(())
     }
 
@@ -135,17 +155,17 @@ impl Upkeep {
         let (statements, limit) = (self.outbox.statements(), self.outbox.config().crash_limit);
         let take_back =
             async |connection: &mut _| step::rescue::take_back(connection, statements, rowless, limit).await;
-        let jobs = self.lane.run(self.limit, take_back).await?;
-        tracing::warn!(workers = ?rowless, jobs = jobs.len(), "took over the jobs of workers whose row was deleted");
-        self.rescued(&jobs);
+        let back = self.lane.run(self.limit, take_back).await?;
+        tracing::warn!(workers = ?rowless, jobs = back.jobs.len(), "took over the jobs of workers whose row was deleted");
+        self.rescued(&back);
         Ok(())
     }
 
-    fn rescued(&self, jobs: &[Rescued]) {
-        for job in jobs.iter().filter(|job| job.ended) {
+    fn rescued(&self, back: &TakenBack) {
+        for job in back.jobs.iter().filter(|job| job.ended) {
             tracing::error!(job = %job.job_id, handler = job.job_type, "failed: its worker died too often while it ran, reason crashed");
         }
-        if jobs.iter().any(|job| !job.ended) {
+        if back.jobs.iter().any(|job| !job.ended) {
             self.outbox.kick();
         }
     }

@@ -61,6 +61,7 @@ statements!(
     recover,
     register,
     renew,
+    rescue_held,
     rescue_mark,
     rescue_return,
     restored,

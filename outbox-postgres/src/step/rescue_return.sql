@@ -1,6 +1,6 @@
 -- rescue_return: second of them: return or fail what the dead workers held. A statement of its own, because its snapshot has
 -- to be younger than the locks of the first one, or it misses a claim that committed between that one's snapshot and its lock.
--- $1 workers uuid[], marked in this transaction   $2 crash limit
+-- $1 workers uuid[], marked in this transaction   $2 crash limit   $3 jobs uuid[]: of these only; null: all
 -- The crash counts; the attempt was counted at the claim. Answer: id, job_type, whether it ended.
 with
 -- one scan of the live rows; the rest by primary key
@@ -10,6 +10,7 @@ held as materialized (
   where l.status = 'running' and l.locked_by = any($1::uuid[])
   -- a row that somebody has locked (a transaction about to commit, a person at a prompt) must not keep the others waiting: it
   -- is taken by a later round, because the worker's row stays until it holds nothing
+  and ($3::uuid[] is null or l.id = any($3::uuid[]))
   for update skip locked
 ),
 gone as (
