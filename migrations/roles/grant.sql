@@ -17,6 +17,12 @@ declare
   name   text;
   it     record;
 begin
+  -- A longer name would be cut short by the server: all four to the same one, which then may do what the admin may.
+  if prefix !~ '^[a-z_][a-z0-9_]{0,49}$' then
+    raise exception '% cannot begin the names of roles', prefix using errcode = 'invalid_name',
+      hint = 'a lower-case letter or _, then letters, digits and _, at most 50 in all';
+  end if;
+
   -- Who else changes these tables' entries in the catalogue (migrate, another run of this, new partitions) waits, or one would fail
   -- the other: "tuple concurrently updated".
   perform pg_advisory_xact_lock(hashtextextended('outbox migrate ' || current_schema(), 0));

@@ -503,7 +503,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
         match role {
             "worker" => assert_eq!(allowed.len() + 1, files.len(), "{allowed:?}"),
             "publisher" => assert_eq!(allowed, ["enqueue", "publish"]),
-            "reader" => assert_eq!(allowed, ["failed", "recover", "survey_handlers", "survey_jobs"]),
+            "reader" => assert_eq!(allowed, ["failed", "recover", "rescue_held", "survey_handlers", "survey_jobs"]),
             // Those that begin a backfill anew, as an activation does.
             _ => assert_eq!(
                 allowed,
@@ -512,6 +512,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                     "backfill_lock",
                     "failed",
                     "recover",
+                    "rescue_held",
                     "restored",
                     "survey_handlers",
                     "survey_jobs"
@@ -632,6 +633,22 @@ async fn a_schema_without_tables_is_not_granted_on() {
     sandbox.execute("delete from :schema.migration where version > 8").await;
     let said = format!("{:?}", logins.roles(sandbox.schema()).grant(sandbox.pool()).await.unwrap_err());
     assert!(said.contains("are at version 8, and the roles need version 10"), "{said}");
+}
+
+/// The script itself, as psql runs it, refuses a prefix that the server would cut short: the four roles would be one, and a publisher
+/// might do what the admin may.
+#[tokio::test]
+async fn a_prefix_that_is_too_long_is_refused_by_the_script_too() {
+    let sandbox = Sandbox::new().await;
+    let prefix = format!("{}_{}", sandbox.schema(), "x".repeat(70 - sandbox.schema().len()));
+    let script = include_str!("../../migrations/roles/grant.sql");
+    let head =
+        format!("set local search_path to {}, pg_temp; set local outbox.role_prefix = '{prefix}';", sandbox.schema());
+    let mut transaction = sandbox.pool().begin().await.unwrap();
+    let granted = sqlx::raw_sql(AssertSqlSafe(format!("{head}\n{script}"))).execute(&mut *transaction).await;
+    transaction.rollback().await.unwrap();
+    let said = granted.unwrap_err().to_string();
+    assert!(said.contains("cannot begin the names of roles"), "{said}");
 }
 
 /// A login that is a member of nothing is told which roles there are.
