@@ -25,8 +25,7 @@ language plpgsql immutable strict parallel safe set search_path from current as 
 declare
   bits text;
 begin
-  -- Judged before it is upper-cased: `upper` makes an S of a long s (U+017F), which no program takes for one.
-  if ulid !~ '^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$' then
+  if upper(ulid) !~ '^[0-7][0-9A-HJKMNP-TV-Z]{25}$' then
     raise exception '% is no ULID: expected 26 characters of 0-9 and A-Z without I, L, O and U', ulid
       using errcode = 'invalid_text_representation';
   end if;

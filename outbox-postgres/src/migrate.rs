@@ -44,7 +44,7 @@ macro_rules! migrations {
 }
 
 /// Forward only; a released one never changes.
-static MIGRATIONS: [Migration; 10] = migrations![
+static MIGRATIONS: [Migration; 11] = migrations![
     1 "0001_ulid",
     2 "0002_event",
     3 "0003_job",
@@ -55,6 +55,7 @@ static MIGRATIONS: [Migration; 10] = migrations![
     8 "0008_partitions",
     9 "0009_publish_key_is_final",
     10 "0010_cancel",
+    11 "0011_from_ulid_is_ascii",
 ];
 
 /// The newest version that this binary knows.
