@@ -8,8 +8,11 @@
 \else
   \set prefix outbox
 \endif
+-- Its statements answer nothing that anybody has to see.
+\o /dev/null
 begin;
 set local search_path to :"schema", pg_temp;
 select set_config('outbox.role_prefix', :'prefix', true) as granting_to;
 \ir grant.sql
 commit;
+\o

@@ -124,14 +124,15 @@ impl OutboxBuilder {
     /// steps begins, sets what it needs for this transaction, and commits, which is two round trips more. Work of other processes is
     /// found by polling alone, because LISTEN does not work there.
     ///
-    /// Prepared statements have to work through the pooler: PgBouncer 1.21 or newer with `max_prepared_statements` above 0.
-    /// For an older one see the operations guide.
+    /// Prepared statements have to work through the pooler: PgBouncer 1.21 or newer with `max_prepared_statements` above 0. An older
+    /// one will not do.
     pub fn transaction_pooler(mut self) -> Self {
         self.config.transaction_pooler = true;
         self
     }
 
-    /// How long a shutdown waits for running handlers. Default: 10 s.
+    /// How long a shutdown waits for running handlers. Default: 10 s. Stay two to three seconds below the grace period of whatever ends
+    /// the process: what they came to is settled behind it, and the worker unregistered.
     pub fn shutdown_budget(mut self, budget: Duration) -> Self {
         self.config.shutdown_budget = budget;
         self

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_core::{Fault, JobId};
 
-use crate::discreet::discreet;
+use crate::discreet::{discreet, without_line};
 use crate::jsonb::Refusal;
 use crate::lane::LaneError;
 use crate::schema::{InvalidSchema, Schema};
@@ -214,7 +214,7 @@ pub enum BuildError {
     },
     /// The database refused a statement or was not there.
     #[error("the outbox could not be built")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
 }
 
 fn lines<T: std::fmt::Display>(faults: &[T]) -> String {
@@ -308,9 +308,19 @@ pub enum MigrateError {
         /// What the last try came to.
         source: Box<Self>,
     },
+    /// Something is to be done, or may be, and the role of the connection has not got the right to.
+    #[error(
+        "this role may not bring the tables in the schema `{schema}` up to date: run migrate as the owner of the schema, or, where there is none yet, as a role that may create it"
+    )]
+    NotAllowed {
+        /// The schema.
+        schema: String,
+        /// What the database says.
+        source: sqlx::Error,
+    },
     /// The database refused a statement or was not there.
     #[error("the tables were not brought up to date")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
 }
 
 /// Why the roles were not granted. Nothing was changed.
@@ -327,7 +337,7 @@ pub enum GrantError {
     Prefix(String),
     /// The database refused, and says what to do.
     #[error("the roles were not granted")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
 }
 
 /// Why workers do not run.
@@ -366,6 +376,19 @@ pub enum OperationError {
     #[error("the command was not carried out")]
     Database(#[source] sqlx::Error),
 }
+
+/// What is said about tables and roles, and holds nothing of an application.
+macro_rules! from_the_database {
+    ($($error:ident),*) => {
+        $(impl From<sqlx::Error> for $error {
+            fn from(error: sqlx::Error) -> Self {
+                Self::Database(without_line(error))
+            }
+        })*
+    };
+}
+
+from_the_database!(BuildError, MigrateError, GrantError);
 
 impl From<sqlx::Error> for OperationError {
     fn from(error: sqlx::Error) -> Self {

@@ -243,7 +243,8 @@ impl fmt::Display for Health {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { service, lasting, failures, error } = self;
-        write!(f, "{service} has not got through for {lasting:.1?} ({failures} tries): {error}")
+        let tries = if *failures == 1 { "try" } else { "tries" };
+        write!(f, "{service} has not got through for {lasting:.1?} ({failures} {tries}): {error}")
     }
 }
 
@@ -303,6 +304,12 @@ mod tests {
                 format!("not ready: {service} has not got through for 1.5s (4 tries): connection refused")
             );
         }
+    }
+
+    #[test]
+    fn one_try_is_one_try() {
+        let first = Trouble { failures: 1, ..trouble("claim") };
+        assert_eq!(first.to_string(), "claim has not got through for 1.5s (1 try): connection refused");
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub(crate) enum Sharing {
 pub(crate) enum LaneError {
     #[error("no answer from the database within {0:?}")]
     Deadline(Duration),
+    #[error("no connection to the database was made within {0:?}")]
+    Unconnected(Duration),
     #[error(transparent)]
     Database(sqlx::Error),
 }
@@ -78,7 +80,7 @@ impl From<sqlx::Error> for LaneError {
 impl LaneError {
     pub(crate) fn class(&self) -> Class {
         match self {
-            Self::Deadline(_) => Class::Connection,
+            Self::Deadline(_) | Self::Unconnected(_) => Class::Connection,
             Self::Database(error) => sqlstate::classify(error),
         }
     }
@@ -88,7 +90,9 @@ impl From<LaneError> for sqlx::Error {
     fn from(error: LaneError) -> Self {
         match error {
             LaneError::Database(error) => error,
-            LaneError::Deadline(_) => Self::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, error.to_string())),
+            LaneError::Deadline(_) | LaneError::Unconnected(_) => {
+                Self::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, error.to_string()))
+            }
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Brings the tables up to date, in a schema and with a history of their own.
 //!
 //! Tables that are not there yet are made in one transaction, and those that are there are changed in one for each migration, behind
-//! a lock that ends with it: several processes can migrate at once, and one that dies in the middle leaves nothing half done. The same files can be applied by hand: they use unqualified names, so
-//! `set search_path to system, pg_temp` and run them in order. Each writes its row of the history itself.
+//! a lock that ends with it: several processes can migrate at once, and one that dies in the middle leaves nothing half done. The
+//! same files can be applied by hand: they use unqualified names, so `set search_path to system, pg_temp` and run them in order. Each
+//! writes its row of the history itself.
+//!
+//! The history is read first, and again behind the lock: where nothing is to be done, no right is needed but to read it.
 //!
 //! Workers and publishers go on meanwhile. A table that somebody holds is not waited for in the queue of its lock, where everybody
 //! else would wait behind this request: the try ends after a moment, and another begins a little later.
@@ -65,7 +68,8 @@ pub(crate) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 /// publishers work.
 ///
 /// Needs neither a superuser nor an extension: the right to create a schema in this database, or one that is there and is
-/// the caller's.
+/// the caller's. Where they are up to date already, the right to read their history is enough, which each of the four
+/// [`Roles`](crate::Roles) has.
 ///
 /// # Errors
 /// See [`MigrateError`]; whatever it is, no migration is half applied, and a schema without tables has none.
@@ -131,7 +135,7 @@ impl Migrator {
                     continue;
                 }
                 Err(error) if is_held(&error) => error,
-                Err(error) => return Err(error),
+                Err(error) => return Err(as_owner(error, &schema)),
             };
             tries += 1;
             let pause = PAUSES.delay(tries, rand::random());
@@ -178,6 +182,18 @@ fn is_held(error: &MigrateError) -> bool {
                 && sqlstate::code(source).as_deref() != Some(sqlstate::QUERY_CANCELED)
         }
         _ => false,
+    }
+}
+
+/// What is to be done takes the owner's rights, and this role has not got them.
+fn as_owner(error: MigrateError, schema: &Schema) -> MigrateError {
+    match error {
+        MigrateError::Database(source) | MigrateError::Failed { source, .. }
+            if sqlstate::code(&source).as_deref() == Some(sqlstate::INSUFFICIENT_PRIVILEGE) =>
+        {
+            MigrateError::NotAllowed { schema: schema.as_str().to_owned(), source }
+        }
+        other => other,
     }
 }
 

@@ -70,6 +70,29 @@ async fn readiness_goes_and_comes_with_the_database() {
     worker.stop().await;
 }
 
+/// Of a listener that gets no connection it is said that the database was not reached, not that a pool timed out: the pool is one
+/// that the application never made.
+#[tokio::test]
+async fn a_listener_without_a_connection_does_not_blame_a_pool() {
+    if skipped_behind_a_pooler(NOBODY_LISTENS) {
+        return;
+    }
+    let (floor, proxy) = proxied().await;
+    let pool = PgPoolOptions::new().max_connections(2).connect_lazy_with(proxy.options());
+    // A lease that outlasts the wait: when it is lost, all services begin anew.
+    let outbox = floor.outbox_on(pool, &["desk.note"]).lease(Duration::from_secs(30)).build().await.unwrap();
+    let worker = Worker::start(outbox.clone());
+    until(&outbox, "it hears", |health| health.listening == Listening::Hears).await;
+    // Nobody listens at its address any more: sqlx's pool tries again for as long as it may, and then speaks of itself.
+    drop(proxy);
+    let of_listener = |health: &Health| health.troubles.iter().find(|one| one.service == "listen").cloned();
+    let waited = |health: &Health| of_listener(health).is_some_and(|one| !one.error.starts_with("error communicating"));
+    let away = until(&outbox, "the listener has waited for a connection", waited).await;
+    let said = of_listener(&away).unwrap().error;
+    assert_eq!(said, "no connection to the database was made within 3s");
+    worker.stop().await;
+}
+
 /// Q10: a worker whose upkeep fails from its start goes on claiming, tries the upkeep again, and is not ready until it gets through.
 #[tokio::test]
 async fn a_service_that_fails_from_the_start_is_tried_again_and_told() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use outbox::{BuildError, GrantError, OperationError, Outbox, PublishError, Registry, Roles};
+use outbox::{BuildError, GrantError, MigrateError, OperationError, Outbox, PublishError, Registry, Roles};
 use outbox_testing::{Sandbox, eventually};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::types::Uuid;
@@ -622,6 +622,40 @@ async fn an_owner_who_may_not_create_roles_is_told_what_to_do() {
     );
 }
 
+/// Who may create nothing brings up to date what is up to date already: `migrate` at the start of every process is no reason to give
+/// it more than its role has.
+#[tokio::test]
+async fn members_migrate_what_is_up_to_date() {
+    let it = Granted::new().await;
+    for role in ALL {
+        outbox::migrate_schema(&it.member(role).await, it.floor.sandbox.schema()).await.unwrap();
+    }
+}
+
+/// Where something is to be done, or the history is not to be read, it is said who has to do it, and nothing is changed.
+#[tokio::test]
+async fn who_may_not_migrate_is_told_who_may() {
+    let it = Granted::new().await;
+    let (worker, stranger) = (it.member("worker").await, it.logins.pool("stranger", None).await);
+    let schema = it.floor.sandbox.schema();
+    let missing = format!("{schema}_missing");
+    it.floor
+        .sandbox
+        .execute("delete from :schema.migration where version = (select max(version) from :schema.migration)")
+        .await;
+    for (pool, schema) in [(&worker, schema), (&worker, &missing), (&stranger, schema), (&stranger, &missing)] {
+        let refused = outbox::migrate_schema(pool, schema).await.unwrap_err();
+        assert!(matches!(refused, MigrateError::NotAllowed { .. }), "{refused:?}");
+        let said = format!("{refused:?}");
+        assert!(said.contains("run migrate as the owner of the schema"), "{said}");
+        assert!(said.contains("permission denied") || said.contains("must be owner"), "{said}");
+        assert!(!said.contains("at line"), "a line of PostgreSQL's own source: {said}");
+    }
+    let there = format!("select count(*) from pg_namespace where nspname = '{missing}'");
+    assert_eq!(it.floor.sandbox.number(&there).await, 0);
+    outbox::migrate_schema(it.floor.sandbox.pool(), schema).await.unwrap();
+}
+
 /// A schema without tables, or with older ones, is refused with what to do.
 #[tokio::test]
 async fn a_schema_without_tables_is_not_granted_on() {
@@ -698,6 +732,7 @@ async fn the_script_runs_as_text_and_from_psql() {
     match psql {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "", "it has nothing to show");
             it.assert_allowed(&reader, &["select id from :schema.event"]).await;
         }
         Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}"),

@@ -4,6 +4,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, Row as _};
 
 use super::standing::{Standing, has_history, standing};
 use super::{Migration, Migrator};
+use crate::discreet::without_line;
 use crate::error::MigrateError;
 use crate::schema::Schema;
 
@@ -32,18 +33,32 @@ impl Migrator {
         connection: &mut PgConnection,
         schema: &Schema,
     ) -> Result<Applied, MigrateError> {
+        limit(connection).await?;
+        // Before anything that takes a right: who may only read the history learns that there is nothing to do.
+        if self.outstanding(connection, schema).await?.is_empty() {
+            return Ok(Applied::All);
+        }
         prepare(connection, schema).await?;
+        let pending = self.outstanding(connection, schema).await?;
+        let at_once = if pending.len() == self.migrations.len() { pending.len() } else { pending.len().min(1) };
+        for migration in &pending[..at_once] {
+            apply(connection, schema, migration).await?;
+        }
+        Ok(if at_once == pending.len() { Applied::All } else { Applied::One })
+    }
+
+    /// What is to be applied, by what the history says now.
+    async fn outstanding(
+        &self,
+        connection: &mut PgConnection,
+        schema: &Schema,
+    ) -> Result<Vec<&Migration>, MigrateError> {
         let known = self.newest();
         if let Standing::TooNew(found) = standing(connection, schema, known).await? {
             return Err(MigrateError::TooNew { schema: schema.as_str().to_owned(), found, known });
         }
         let applied = applied(connection, schema).await?;
-        let pending = self.pending(schema, &applied)?;
-        let at_once = if applied.is_empty() { pending.len() } else { pending.len().min(1) };
-        for migration in &pending[..at_once] {
-            apply(connection, schema, migration).await?;
-        }
-        Ok(if at_once == pending.len() { Applied::All } else { Applied::One })
+        self.pending(schema, &applied)
     }
 
     /// Those that the history does not hold, when it holds the others as this binary knows them.
@@ -63,13 +78,19 @@ impl Migrator {
     }
 }
 
-/// The limits, the turn among those who migrate, and the schema.
-async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), sqlx::Error> {
-    let name = schema.as_str();
+/// How long this transaction waits, and how long the server waits for it.
+async fn limit(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let limits = format!(
-        "set local lock_timeout = {TURN_LIMIT_MS}; set local idle_in_transaction_session_timeout = {IDLE_LIMIT_MS}"
+        "set local lock_timeout = {LOCK_LIMIT_MS}; set local idle_in_transaction_session_timeout = {IDLE_LIMIT_MS}"
     );
     connection.execute(sqlx::raw_sql(AssertSqlSafe(limits))).await?;
+    Ok(())
+}
+
+/// The turn among those who migrate, and the schema.
+async fn prepare(connection: &mut PgConnection, schema: &Schema) -> Result<(), sqlx::Error> {
+    let name = schema.as_str();
+    connection.execute(AssertSqlSafe(format!("set local lock_timeout = {TURN_LIMIT_MS}"))).await?;
     sqlx::query("select pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind(format!("outbox migrate {name}"))
         .execute(&mut *connection)
@@ -98,7 +119,11 @@ async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Vec<(
 }
 
 async fn apply(connection: &mut PgConnection, schema: &Schema, migration: &Migration) -> Result<(), MigrateError> {
-    let failed = |source| MigrateError::Failed { version: migration.version, name: migration.name, source };
+    let failed = |source| MigrateError::Failed {
+        version: migration.version,
+        name: migration.name,
+        source: without_line(source),
+    };
     sqlx::raw_sql(migration.text).execute(&mut *connection).await.map_err(failed)?;
     let history = schema.table("migration");
     let text = format!("update {history} set checksum = $2 where version = $1");

@@ -76,8 +76,11 @@ async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Lost {
     let connected = timeout(lane::CONNECT_LIMIT, connect(outbox, &own)).await;
     let mut listener = match connected {
         Ok(Ok(listener)) => listener,
+        // It is the listener's own pool, of one connection, that "timed out": a user would look for the fault in his.
+        Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
+            return Lost::Failed(LaneError::Unconnected(lane::CONNECT_LIMIT));
+        }
         Ok(Err(error)) => return Lost::Failed(error.into()),
-        Err(_) => return Lost::Failed(LaneError::Deadline(lane::CONNECT_LIMIT)),
     };
     // Whatever was committed before this LISTEN took hold.
     outbox.inner().wake.local.notify_one();
