@@ -11,6 +11,15 @@ fn the_quickstart_is_the_example() {
     assert!(example.lines().count() < 60);
 }
 
+/// The example of docs/faults.md is the test that runs, word for word.
+#[test]
+fn the_example_of_faults_is_the_test() {
+    let test = include_str!("faults.rs");
+    let code = &test[test.find("use outbox::prelude").unwrap()..];
+    let docs = include_str!("../docs/faults.md");
+    assert!(docs.contains(&format!("```rust,no_run\n{code}```")), "copy tests/faults.rs into docs/faults.md");
+}
+
 /// There are two commands to set up with, and no third.
 #[test]
 fn there_are_two_commands() {

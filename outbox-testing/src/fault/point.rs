@@ -106,6 +106,30 @@ impl Point {
     }
 }
 
+/// As one would say it: ``after `commit` following `settle_tx` ``.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.every, self.from) {
+            (false, 1) => {}
+            (false, n) => write!(f, "time {n} ")?,
+            (true, 1) => f.write_str("each time ")?,
+            (true, n) => write!(f, "each time from time {n} on ")?,
+        }
+        let side = match self.side {
+            Side::Before => "before",
+            Side::After => "after",
+        };
+        write!(f, "{side} `{}`", self.statement)?;
+        if let Some(following) = &self.following {
+            write!(f, " following `{following}`")?;
+        }
+        if let Some(application) = &self.application {
+            write!(f, " of `{application}`")?;
+        }
+        Ok(())
+    }
+}
+
 /// What becomes of a statement, or of its answer, after a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
@@ -142,7 +166,7 @@ impl Trap {
     pub async fn until_reached(&self) {
         let mut reached = self.set.reached.subscribe();
         let waited = timeout(DEADLINE, reached.wait_for(|times| *times > 0)).await;
-        assert!(waited.is_ok(), "waited {DEADLINE:?} in vain for {:?}", self.set.point);
+        assert!(waited.is_ok(), "waited {DEADLINE:?} in vain for the point {}", self.set.point);
     }
 
     /// Lets pass what is held, now and from now on.
@@ -240,5 +264,20 @@ impl Traps {
 
     fn all(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Set>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Point;
+
+    /// What a test waited for in vain is said as its author would say it.
+    #[test]
+    fn a_point_is_said_in_words() {
+        assert_eq!(Point::after("commit").following("settle_tx").to_string(), "after `commit` following `settle_tx`");
+        assert_eq!(Point::before("claim").of("outbox claim").to_string(), "before `claim` of `outbox claim`");
+        assert_eq!(Point::before("settle").nth(3).to_string(), "time 3 before `settle`");
+        assert_eq!(Point::after("renew").every_time().to_string(), "each time after `renew`");
+        assert_eq!(Point::after("renew").nth(2).every_time().to_string(), "each time from time 2 on after `renew`");
     }
 }
