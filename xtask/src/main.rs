@@ -7,6 +7,7 @@ mod chaos;
 mod child;
 mod demo;
 mod mechanisms;
+mod postgres;
 mod previous;
 mod proofs;
 mod soak;
@@ -20,31 +21,36 @@ use std::process::ExitCode;
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 const USAGE: &str = "\
-The project's own commands. They need no database: one is found or fetched, started, and stopped again, unless
-OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names one.
+The project's own commands. None needs a database to be there.
 
-  cargo xtask test [ARGUMENT..]       Run all tests against one PostgreSQL, and sum them up at the end.
+  Those marked * use the server that OUTBOX_TEST_DATABASE_URL, OUTBOX_DATABASE_URL or DATABASE_URL names, in schemas and
+  databases of their own, which they drop. Where none is named, and for all other commands in any case, a PostgreSQL is
+  found on this machine or fetched, started, and stopped again.
+
+* cargo xtask test [ARGUMENT..]       Run all tests against one PostgreSQL, and sum them up at the end.
                                       Arguments go to `cargo test`, for instance `-p outbox-core` or `-- publish`.
   cargo xtask test --matrix [--versions 14,18,pgbouncer] [--allow-missing] [ARGUMENT..]
                                       The same on PostgreSQL 14 to 18, each fetched and started, and through PgBouncer in
                                       transaction mode; a line for each at the end. --allow-missing: what cannot be
                                       fetched is said and is no failure.
-  cargo xtask proofs [--last]         Run all tests and show which of them proves which requirement; fails when a
+* cargo xtask proofs [--last]         Run all tests and show which of them proves which requirement; fails when a
                                       number in docs/proofs.txt has no passing test. --last: look at the last run.
-  cargo xtask demo [ARGUMENT..]       Run the storefront example. Arguments go to it: --orders FILE, --json, ..
-  cargo xtask soak [--runs 20] [--seed 1] [--limit 300] [ARGUMENT..]
+* cargo xtask demo [ARGUMENT..]       Run the storefront example. Arguments go to it: --orders FILE, --json, ..
+* cargo xtask soak [--runs 20] [--seed 1] [--limit 300] [ARGUMENT..]
                                       Run the demo many times, each with a kill at another point, and check the proof
                                       of each. --limit: seconds a run may take. Other arguments go to the demo.
-  cargo xtask mechanisms [--write] [NAME..]
+* cargo xtask mechanisms [--write] [NAME..]
                                       Take the mechanism behind each guarantee out, one at a time, in a copy, and see
                                       the test fail that names it. --write: write docs/mechanisms.md.
+  cargo xtask postgres [--version 18] [--pgbouncer]
+                                      Start a throwaway PostgreSQL for a program of yours, print its URL, and keep it
+                                      until Ctrl-C. --pgbouncer: a PgBouncer in transaction mode before it, too.
   cargo xtask chaos [--seed 1] [--minutes 10] [ARGUMENT..]
-                                      Run workers and publishers on a server of its own while faults of every kind meet
-                                      them, and check the whole history; fails when a guarantee was broken. --plan: print
-                                      which faults the seed holds. --release: with programs that are
-                                      optimized. --help: the other arguments.
-  cargo xtask previous                Build the last release too, run it on the tables of today, alone and beside the
-                                      binaries of today, with a server of its own.
+                                      Run workers and publishers while faults of every kind meet them, and check the
+                                      whole history; fails when a guarantee was broken. --plan: print which faults the
+                                      seed holds. --release: with programs that are optimized. --help: the others.
+  cargo xtask previous                Build the release that tests/previous/released.toml names too, and run it on the
+                                      tables of today, alone and beside the binaries of today.
   cargo xtask help                    Show this.
 ";
 
@@ -66,6 +72,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "chaos" => chaos::command(arguments),
+        "postgres" => postgres::command(arguments),
         "previous" => previous::command(&arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
