@@ -161,7 +161,7 @@ impl Play {
         let full = (WIDTH * counts.settled()).checked_div(jobs).unwrap_or(WIDTH).min(WIDTH);
         let bar: String = (0..WIDTH).map(|place| if place < full { '█' } else { '·' }).collect();
         format!(
-            "{bar} {} of {} jobs, {} of {} orders, {} running",
+            "{bar} {} of {} jobs, {} of {} orders, {} claimed",
             grouped(counts.settled()),
             grouped(jobs),
             grouped(counts.events),
