@@ -71,7 +71,7 @@ impl Slots {
     /// Takes a slot; `false` when there is none for this handler and risk.
     #[must_use]
     pub fn take(&mut self, handler: usize, risk: Risk) -> bool {
-        let crashed = risk == Risk::Crashed;
+        let crashed = risk == Risk::Alone;
         if self.free_for(handler) == 0 || (crashed && self.crashed_runs) {
             return false;
         }
@@ -89,7 +89,7 @@ impl Slots {
         self.modules[*module] += 1;
         *own += 1;
         self.free += 1;
-        self.crashed_runs &= risk != Risk::Crashed;
+        self.crashed_runs &= risk != Risk::Alone;
     }
 }
 
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn crashed_jobs_run_one_at_a_time() {
         let mut slots = Slots::new(4, &[4], &[Limit { module: 0, concurrency: 4 }]);
-        assert!(slots.take(0, Risk::Crashed));
-        assert!(!slots.free_for_crashed() && !slots.take(0, Risk::Crashed));
-        assert!(slots.take(0, Risk::LastAttempt));
-        slots.give(0, Risk::Crashed);
-        assert!(slots.take(0, Risk::Crashed));
+        assert!(slots.take(0, Risk::Alone));
+        assert!(!slots.free_for_crashed() && !slots.take(0, Risk::Alone));
+        assert!(slots.take(0, Risk::Exposed));
+        slots.give(0, Risk::Alone);
+        assert!(slots.take(0, Risk::Alone));
     }
 
     proptest! {

@@ -181,10 +181,16 @@ pub fn settle(counts: Counts, outcome: &Outcome, backoff: Backoff, jitter: f64) 
 }
 
 /// What becomes of a running job whose worker died. The attempt was counted by the claim and is not refunded, so that a
-/// job that takes its process down ends (S0-31).
+/// job that takes its process down ends (S0-31). `in_doubt`: the worker held another job that had crashed before, so that either
+/// can be the guilty one; a job that had crashed before gets its attempt back then, because it has paid for a neighbour already, and
+/// the crash makes it run alone from now on.
 #[must_use]
-pub fn rescue(counts: Counts, crash_limit: u32) -> Next {
-    if counts.attempts >= counts.max_attempts || counts.crashes + 1 >= crash_limit {
+pub fn rescue(counts: Counts, crash_limit: u32, in_doubt: bool) -> Next {
+    if counts.crashes.saturating_add(1) >= crash_limit {
+        Next::Failed(Reason::Crashed)
+    } else if in_doubt && counts.crashes > 0 {
+        Next::Return
+    } else if counts.attempts >= counts.max_attempts {
         Next::Failed(Reason::Crashed)
     } else {
         Next::Retry(Duration::ZERO)
@@ -196,22 +202,23 @@ pub fn rescue(counts: Counts, crash_limit: u32) -> Next {
 pub enum Risk {
     /// It has attempts to spare and never crashed: may wait in memory behind others.
     None,
-    /// Its next execution is its last: only into a free slot, started at once, so that it is not charged for a
-    /// neighbour's crash.
-    LastAttempt,
-    /// Its process died before: as above, and no two such jobs at once in one process, so that the guilty one is known.
-    Crashed,
+    /// Its next execution is its last, or its process died before: only into a free slot, started at once, so that it is not
+    /// charged for a neighbour's crash while it waits.
+    Exposed,
+    /// Its process died before, and died again or may not die again: as above, and no two such jobs at once in one process, so that
+    /// the guilty one is known.
+    Alone,
 }
 
 /// The risk of a job that is about to be claimed, by the counters before the claim.
 #[must_use]
-pub fn risk(attempts_so_far: u32, max_attempts: u32, crashes: u32) -> Risk {
-    if crashes > 0 {
-        Risk::Crashed
-    } else if attempts_so_far + 1 >= max_attempts {
-        Risk::LastAttempt
-    } else {
-        Risk::None
+pub fn risk(attempts_so_far: u32, max_attempts: u32, crashes: u32, crash_limit: u32) -> Risk {
+    let is_last = attempts_so_far.saturating_add(1) >= max_attempts;
+    match crashes {
+        0 if is_last => Risk::Exposed,
+        0 => Risk::None,
+        1 if crash_limit > 2 && !is_last => Risk::Exposed,
+        _ => Risk::Alone,
     }
 }
 
@@ -276,17 +283,22 @@ mod tests {
     /// B19, S0-31: a worker that dies on the last attempt leaves a failed job, never a running one.
     #[test]
     fn a_crash_on_the_last_attempt_ends_the_job() {
-        assert_eq!(rescue(counts(1, 1), 3), Next::Failed(Reason::Crashed));
-        assert_eq!(rescue(Counts { crashes: 1, ..counts(2, 8) }, 3), Next::Retry(Duration::ZERO));
-        assert_eq!(rescue(Counts { crashes: 2, ..counts(3, 8) }, 3), Next::Failed(Reason::Crashed));
+        assert_eq!(rescue(counts(1, 1), 3, false), Next::Failed(Reason::Crashed));
+        assert_eq!(rescue(Counts { crashes: 1, ..counts(2, 8) }, 3, false), Next::Retry(Duration::ZERO));
+        assert_eq!(rescue(Counts { crashes: 2, ..counts(3, 8) }, 3, true), Next::Failed(Reason::Crashed));
+        assert_eq!(rescue(Counts { crashes: 1, ..counts(2, 8) }, 3, true), Next::Return);
+        assert_eq!(rescue(counts(2, 8), 3, true), Next::Retry(Duration::ZERO));
     }
 
     #[test]
     fn risk_is_read_from_the_counters() {
-        assert_eq!(risk(0, 8, 0), Risk::None);
-        assert_eq!(risk(0, 1, 0), Risk::LastAttempt);
-        assert_eq!(risk(7, 8, 0), Risk::LastAttempt);
-        assert_eq!(risk(1, 8, 1), Risk::Crashed);
+        assert_eq!(risk(0, 8, 0, 3), Risk::None);
+        assert_eq!(risk(0, 1, 0, 3), Risk::Exposed);
+        assert_eq!(risk(7, 8, 0, 3), Risk::Exposed);
+        assert_eq!(risk(1, 8, 1, 3), Risk::Exposed);
+        assert_eq!(risk(1, 2, 1, 3), Risk::Alone);
+        assert_eq!(risk(1, 8, 1, 2), Risk::Alone);
+        assert_eq!(risk(1, 8, 2, 9), Risk::Alone);
     }
 
     proptest! {

@@ -138,32 +138,39 @@ async fn settle_follows_the_rule() {
     tx.rollback().await.unwrap();
 }
 
-/// S0-31, B19: rescue does to the row what the rule says, for every small count and crash limit: the attempt stays charged, the
-/// crash counts, and the job ends as failed, reason crashed, when its attempts or its crashes are used up.
+/// S0-31, B19: rescue does to the row what the rule says, for every small count and crash limit, whether its worker held other jobs
+/// that had crashed before or none: the crash counts, the attempt stays charged unless the guilt is in doubt, and the job ends as
+/// failed, reason crashed, when its attempts or its crashes are used up.
 #[tokio::test]
 async fn rescue_follows_the_rule() {
     let floor = Floor::new().await;
-    for limit in 1..=4 {
+    for (limit, in_doubt) in [1, 2, 3, 4].into_iter().flat_map(|limit| [(limit, false), (limit, true)]) {
         let mut tx = floor.sandbox.pool().begin().await.unwrap();
-        let dead = Uuid::new_v4();
-        let register = "insert into :schema.worker (id, name, ranges, expires_at) values ($1, 'dead', '{}', now() - interval '1 s')";
-        sqlx::query(floor.fill(register)).bind(dead).execute(&mut *tx).await.unwrap();
-        let mut written = Vec::new();
+        let (mut written, mut dead) = (Vec::new(), vec![Uuid::new_v4()]);
         for counts in all_counts() {
-            written.push((counts, write(&floor, &mut tx, counts, Some((Uuid::new_v4(), dead))).await));
+            if !in_doubt {
+                dead.push(Uuid::new_v4());
+            }
+            let held = Some((Uuid::new_v4(), *dead.last().unwrap()));
+            written.push((counts, write(&floor, &mut tx, counts, held).await));
         }
-        let marked: Vec<Uuid> = sqlx::query_scalar(floor.fill(RESCUE_MARK)).bind(20).fetch_all(&mut *tx).await.unwrap();
-        assert_eq!(marked, [dead]);
-        let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(&marked).bind(limit).bind(None::<Vec<Uuid>>);
+        let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(&dead).bind(limit).bind(None::<Vec<Uuid>>);
         assert_eq!(query.fetch_all(&mut *tx).await.unwrap().len(), written.len());
         for (counts, id) in written {
-            let next = rescue(counts, u32::try_from(limit).unwrap());
-            let expected = expected(counts, next, counts.crashes + 1);
-            assert_eq!(stands(&floor, &mut tx, id).await, expected, "{counts:?} with a crash limit of {limit}");
+            let next = rescue(counts, u32::try_from(limit).unwrap(), in_doubt);
+            let (status, reason, attempts, crashes, mut due, held) = expected(counts, next, counts.crashes + 1);
+            if next == Next::Return {
+                due = 0;
+            }
+            let expected = (status, reason, attempts, crashes, due, held);
+            assert_eq!(stands(&floor, &mut tx, id).await, expected, "{counts:?}, limit {limit}, in doubt: {in_doubt}");
         }
         tx.rollback().await.unwrap();
     }
 }
+
+/// The crash limit of the claims here.
+const LIMIT: u32 = 3;
 
 /// What a claim may take.
 struct Room {
@@ -189,6 +196,7 @@ pub async fn claim(floor: &Floor, c: &mut PgConnection, worker: Uuid, room: (i32
         .bind(Vec::<String>::new())
         .bind(vec![0])
         .bind(vec![room.free])
+        .bind(i32::try_from(LIMIT).unwrap())
         .fetch_all(c)
         .await
         .unwrap()
@@ -222,8 +230,9 @@ async fn claim_follows_the_rule() {
         }
         let claimed = claim(&floor, &mut tx, worker, room).await;
         let taken = |wanted: Risk| {
-            let of =
-                |(counts, _): &&(Counts, Uuid)| risk(counts.attempts, counts.max_attempts, counts.crashes) == wanted;
+            let of = |(counts, _): &&(Counts, Uuid)| {
+                risk(counts.attempts, counts.max_attempts, counts.crashes, LIMIT) == wanted
+            };
             let all: Vec<_> = written.iter().filter(of).collect();
             (all.iter().filter(|(_, id)| claimed.contains(id)).count(), all.len())
         };
@@ -231,8 +240,8 @@ async fn claim_follows_the_rule() {
         let (harmless, of_them) = taken(Risk::None);
         assert_eq!(harmless, of_them, "what may wait is taken whatever is free: {room:?}");
         let slots = usize::try_from(free.min(free_in_all)).unwrap();
-        let (last, of_them) = taken(Risk::LastAttempt);
-        let (suspects, _) = taken(Risk::Crashed);
+        let (last, of_them) = taken(Risk::Exposed);
+        let (suspects, _) = taken(Risk::Alone);
         assert_eq!(suspects, usize::from(crashed_too && slots > 0), "{room:?}");
         assert!(
             last + suspects <= slots && (last == of_them || last + suspects == slots || suspects == 1),
@@ -320,7 +329,7 @@ async fn claim_takes_what_the_mirror_says() {
                         let id = write_in(&floor, &mut tx, state, due, (Uuid::new_v4(), Uuid::new_v4()), counts).await;
                         let slots = i32::from(free);
                         let claimed = claim(&floor, &mut tx, worker, (slots, slots, crashed_too)).await;
-                        let room = Asked { free, crashed_too };
+                        let room = Asked { free, crashed_too, crash_limit: LIMIT };
                         let expected = mirror::is_claimed(standing, state, due, counts, room);
                         assert_eq!(claimed.contains(&id), expected, "{standing:?} {state} {due} {counts:?} {room:?}");
                         taken += usize::from(expected);

@@ -148,7 +148,9 @@ fn of_world(world: &World, rules: &Rules, size: Size) -> Option<&'static str> {
             (is_done_without_effect(job.state, job.reason, size, job.effects), EFFECT_TWICE),
             (ended_early(job.reason, counts.attempts, u32::from(job.crashes), size), ENDED_EARLY),
         ];
-        let blamed = u32::from(job.blamed) > 1 + world.jobs.iter().map(|job| u32::from(job.redrives)).sum::<u32>();
+        // Of a job that never took its process down: one that did pays for itself too.
+        let blamed = job.deaths == 0
+            && u32::from(job.blamed) > 1 + world.jobs.iter().map(|job| u32::from(job.redrives)).sum::<u32>();
         rules.into_iter().chain([(blamed, BLAMED)]).find(|(violated, _)| *violated).map(|(_, what)| what)
     })
 }

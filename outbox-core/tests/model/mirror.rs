@@ -19,17 +19,18 @@ pub enum Standing {
 pub struct Room {
     /// A slot of the handler, and of the process, is free.
     pub free: bool,
-    /// No job that crashed before runs in the process.
+    /// No job that has to run alone runs in the process.
     pub crashed_too: bool,
+    pub crash_limit: u32,
 }
 
 /// `claim.sql`: whether a worker of this standing, that asks for one job, gets this one.
 pub fn is_claimed(worker: Option<Standing>, job: JobState, due: bool, before: Counts, room: Room) -> bool {
     let lives = worker == Some(Standing::Alive);
-    let fits = match risk(before.attempts, before.max_attempts, before.crashes) {
+    let fits = match risk(before.attempts, before.max_attempts, before.crashes, room.crash_limit) {
         Risk::None => true,
-        Risk::LastAttempt => room.free,
-        Risk::Crashed => room.free && room.crashed_too,
+        Risk::Exposed => room.free,
+        Risk::Alone => room.free && room.crashed_too,
     };
     lives && job == JobState::Pending && due && fits
 }

@@ -64,19 +64,19 @@ fn a_rescue_of_the_living_is_caught() {
 
 #[test]
 fn a_rescue_without_a_crash_limit_is_caught() {
-    let rules = Rules { rescue: |counts, _| (TRUE.rescue)(counts, u32::MAX), ..TRUE };
+    let rules = Rules { rescue: |counts, _, in_doubt| (TRUE.rescue)(counts, u32::MAX, in_doubt), ..TRUE };
     caught(rules, Size { max_attempts: 3, crash_limit: 1, ..ONE }, checker::TOO_MANY_DEATHS);
 }
 
 #[test]
 fn a_rescue_that_always_returns_is_caught() {
-    let rules = Rules { rescue: |_, _| Next::Retry(std::time::Duration::ZERO), ..TRUE };
+    let rules = Rules { rescue: |_, _, _| Next::Retry(std::time::Duration::ZERO), ..TRUE };
     caught(rules, Size { max_attempts: 1, crash_limit: 3, ..ONE }, checker::TOO_MANY_ATTEMPTS);
 }
 
 #[test]
 fn a_rescue_that_gives_up_at_once_is_caught() {
-    let rules = Rules { rescue: |_, _| Next::Failed(Reason::Crashed), ..TRUE };
+    let rules = Rules { rescue: |_, _, _| Next::Failed(Reason::Crashed), ..TRUE };
     caught(rules, ONE, checker::ENDED_EARLY);
 }
 
@@ -138,11 +138,18 @@ fn a_burial_before_the_rescue_is_caught() {
     assert!(explore(&early, Size { max_attempts: 1, ..ONE }).is_ok());
 }
 
-/// Jobs that crashed before run one at a time, or a neighbour pays for the guilty one again and again.
+/// Of two jobs that crashed before and died side by side none is charged, or a neighbour pays for the guilty one again.
+#[test]
+fn charging_in_doubt_is_caught() {
+    let strict = Rules { rescue: |counts, limit, _| (TRUE.rescue)(counts, limit, false), ..TRUE };
+    caught(strict, QUIET, checker::BLAMED);
+}
+
+/// Jobs that crashed twice run one at a time, or a neighbour pays for the guilty one again and again.
 #[test]
 fn crashed_jobs_side_by_side_are_caught() {
-    let blind = |before: Counts| match (TRUE.risk)(before) {
-        Risk::Crashed => Risk::None,
+    let blind = |before: Counts, limit| match (TRUE.risk)(before, limit) {
+        Risk::Alone => Risk::None,
         risk => risk,
     };
     caught(Rules { risk: blind, ..TRUE }, QUIET, checker::BLAMED);

@@ -30,8 +30,8 @@ pub struct Rules {
     /// What the statement makes of a retry without an attempt left.
     pub retry_of_the_last: fn(Counts) -> bool,
     pub refund: i8,
-    pub rescue: fn(Counts, u32) -> Next,
-    pub risk: fn(Counts) -> Risk,
+    pub rescue: fn(Counts, u32, bool) -> Next,
+    pub risk: fn(Counts, u32) -> Risk,
     pub is_accepted: fn(&Job, &Hold) -> bool,
     /// The same of the commit of a handler that takes the transaction.
     pub commit_is_accepted: fn(&Job, &Hold) -> bool,
@@ -61,7 +61,7 @@ impl Rules {
         retry_of_the_last: |counts| counts.attempts < counts.max_attempts,
         refund: 1,
         rescue: transition::rescue,
-        risk: |before| transition::risk(before.attempts, before.max_attempts, before.crashes),
+        risk: |before, limit| transition::risk(before.attempts, before.max_attempts, before.crashes, limit),
         is_accepted: |job, hold| mirror::is_accepted(job.state, job.claim, &hold.claim),
         commit_is_accepted: |job, hold| mirror::is_accepted(job.state, job.claim, &hold.claim),
         rescues_the_expired_only: true,

@@ -123,26 +123,27 @@ impl Steps<'_> {
         match hold.phase {
             Phase::Waiting => false,
             Phase::Running => true,
-            Phase::Settling(_) => self.risk_of(hold) == Risk::Crashed,
+            Phase::Settling(_) => self.risk_of(hold) == Risk::Alone,
         }
     }
 
     fn risk_of(&self, hold: Hold) -> Risk {
         let attempts = u32::from(hold.counts.0).saturating_sub(1);
-        (self.rules.risk)(Counts { attempts, max_attempts: self.size.max_attempts, crashes: hold.counts.1.into() })
+        let before = Counts { attempts, max_attempts: self.size.max_attempts, crashes: hold.counts.1.into() };
+        (self.rules.risk)(before, self.size.crash_limit)
     }
 
     fn claim(&mut self, p: usize, j: usize, process: Process) {
         let (job, id) = (self.world.jobs[j], process.id);
         let slots = self.slots(process);
-        let room = Room { free: slots.free_for(0) > 0, crashed_too: slots.free_for_crashed() };
+        let room = Room { free: slots.free_for(0) > 0, crashed_too: slots.free_for_crashed(), crash_limit: 3 };
         let before = job.counts(self.size.max_attempts);
         // The rule that is taken out in a test decides too, so that the statement is changed with it.
-        let risk = (self.rules.risk)(before);
+        let risk = (self.rules.risk)(before, self.size.crash_limit);
         let judged = match risk {
             Risk::None => Counts { attempts: 0, max_attempts: 9, crashes: 0 },
-            Risk::LastAttempt => Counts { attempts: 0, max_attempts: 1, crashes: 0 },
-            Risk::Crashed => Counts { attempts: 0, max_attempts: 9, crashes: 1 },
+            Risk::Exposed => Counts { attempts: 0, max_attempts: 1, crashes: 0 },
+            Risk::Alone => Counts { attempts: 0, max_attempts: 9, crashes: 2 },
         };
         let claimed = mirror::is_claimed(self.world.standing(id), job.state, true, judged, room);
         if !claimed || process.holds[j].is_some() {
@@ -187,7 +188,10 @@ impl Steps<'_> {
         let holder = job.locked_by.and_then(|id| self.world.standing(id));
         if self.rules.recovers_the_rowless && mirror::is_held_by_nobody(job.state, holder) {
             let (rules, size) = (*self.rules, self.size);
-            self.add(By::Course, "recover a rowless worker's", |world| take_back(&mut world.jobs[j], rules, size));
+            self.add(By::Course, "recover a rowless worker's", move |world| {
+                let in_doubt = is_in_doubt(world, &world.jobs[j]);
+                take_back(&mut world.jobs[j], rules, size, in_doubt);
+            });
         }
     }
 
@@ -218,7 +222,7 @@ impl Steps<'_> {
             max_attempts: self.size.max_attempts,
             crashes: hold.counts.1.into(),
         };
-        let rules = *self.rules;
+        let (rules, size) = (*self.rules, self.size);
         let outcomes = [
             ("fails, or times out", failed(Verdict::Retry)),
             ("snoozes", failed(Verdict::Snooze(Duration::ZERO))),
@@ -236,9 +240,13 @@ impl Steps<'_> {
         }
         self.add(By::Chance, DIES, |world| {
             world.jobs[j].deaths += 1;
-            for (other, held) in world.processes[p].holds.into_iter().enumerate() {
-                let beside = held.is_some_and(|held| (rules.is_accepted)(&world.jobs[other], &held));
-                if other != j && beside {
+            for (other, held) in world.processes[p].holds.into_iter().enumerate().take(world.jobs.len()) {
+                let job = world.jobs[other];
+                let beside = other != j && held.is_some_and(|held| (rules.is_accepted)(&job, &held));
+                // What a rescue is going to make of it.
+                let in_doubt = is_in_doubt(world, &job);
+                let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit, in_doubt);
+                if beside && next != Next::Return {
                     world.jobs[other].blamed += 1;
                 }
             }
@@ -368,19 +376,30 @@ fn rescue(rules: Rules, size: Size) -> impl FnOnce(&mut World) {
             }
         }
         let dead: Vec<u8> = world.rows.iter().filter(|row| row.1 == Standing::Dead).map(|row| row.0).collect();
-        for job in &mut world.jobs {
+        let in_doubt: Vec<bool> = world.jobs.iter().map(|job| is_in_doubt(world, job)).collect();
+        for (job, in_doubt) in world.jobs.iter_mut().zip(in_doubt) {
             if dead.iter().any(|dead| mirror::is_taken_back(job.state, job.locked_by, dead)) {
-                take_back(job, rules, size);
+                take_back(job, rules, size, in_doubt);
             }
         }
     }
 }
 
-fn take_back(job: &mut Job, rules: Rules, size: Size) {
-    let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit);
+/// Whether the job's worker holds several jobs that crashed before.
+fn is_in_doubt(world: &World, job: &Job) -> bool {
+    let suspects =
+        |other: &&Job| other.state == JobState::Running && other.locked_by == job.locked_by && other.crashes > 0;
+    world.jobs.iter().filter(suspects).count() > 1
+}
+
+fn take_back(job: &mut Job, rules: Rules, size: Size, in_doubt: bool) {
+    let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit, in_doubt);
     job.crashes += 1;
     match next {
         Next::Failed(reason) => end(job, JobState::Failed, Some(reason)),
+        Next::Return => {
+            returned(job, rules.refund);
+        }
         _ => release(job),
     }
 }

@@ -143,11 +143,11 @@ impl Dispatcher {
             // Only our own names were claimed, so every job has a handler here.
             if let Some(handler) = self.roster.number_of(&job.job_type) {
                 got[handler] += 1;
-                patient[handler] += i32::from(job.risk() == Risk::None);
-                match job.risk() {
+                patient[handler] += i32::from(job.risk == Risk::None);
+                match job.risk {
                     Risk::None => self.queues[handler].push_back(job),
                     // Claimed into a free slot: it must not wait behind others, whose crash it would be charged for.
-                    Risk::LastAttempt | Risk::Crashed => self.queues[handler].push_front(job),
+                    Risk::Exposed | Risk::Alone => self.queues[handler].push_front(job),
                 }
                 self.waiting += 1;
             }
@@ -178,17 +178,17 @@ impl Dispatcher {
         for place in 0..self.queues.len() {
             let handler = (place + self.turn) % self.queues.len();
             if self.slots.free_for(handler) == 0
-                || urgent && self.queues[handler].front().is_none_or(|job| job.risk() == Risk::None)
+                || urgent && self.queues[handler].front().is_none_or(|job| job.risk == Risk::None)
             {
                 continue;
             }
             // A job that has to wait for another that crashed does not hold up those behind it.
             let alone = !self.slots.free_for_crashed();
-            let Some(next) = self.queues[handler].iter().position(|job| !(alone && job.risk() == Risk::Crashed)) else {
+            let Some(next) = self.queues[handler].iter().position(|job| !(alone && job.risk == Risk::Alone)) else {
                 continue;
             };
             let Some(job) = self.queues[handler].remove(next) else { continue };
-            let risk = job.risk();
+            let risk = job.risk;
             if self.slots.take(handler, risk) {
                 self.turn = self.turn.wrapping_add(1);
                 self.waiting -= 1;
@@ -203,7 +203,7 @@ impl Dispatcher {
     pub(crate) fn finished(&mut self, ended: &Ended) -> bool {
         self.slots.give(ended.handler, ended.risk);
         self.paces[ended.handler].ran(ended.ran);
-        ended.risk == Risk::Crashed
+        ended.risk == Risk::Alone
     }
 
     /// Most executions of a handler at once.
@@ -229,7 +229,7 @@ fn signed(value: u32) -> i32 {
 #[cfg(test)]
 mod tests {
     use outbox_core::slots::Limit;
-    use outbox_core::transition::Counts;
+    use outbox_core::transition::{Counts, risk};
     use outbox_core::{Envelope, EventId, Guard, JobId, Metadata, Outcome, Payload, Place, Settings, Source, Subject};
     use outbox_core::{SubscriberDescriptor, Versions};
 
@@ -268,6 +268,7 @@ mod tests {
             event_id: Some(id),
             job_type: job_type.to_owned(),
             counts: Counts { attempts, max_attempts: 8, crashes },
+            risk: risk(attempts - 1, 8, crashes, 3),
             envelope: Envelope {
                 id,
                 name: "order.placed".into(),
@@ -343,15 +344,15 @@ mod tests {
     fn a_job_that_crashed_before_starts_ahead_of_those_that_wait_and_alone() {
         let mut dispatcher = dispatcher();
         let wanted = dispatcher.wanted(true).expect("due");
-        dispatcher.accept(&wanted, vec![job("a.slow", 1, 0), job("a.slow", 2, 1), job("b.quick", 2, 1)]);
+        dispatcher.accept(&wanted, vec![job("a.slow", 1, 0), job("a.slow", 3, 2), job("b.quick", 3, 2)]);
         let started: Vec<_> = std::iter::from_fn(|| dispatcher.start()).map(|started| started.risk).collect();
-        assert_eq!(started.iter().filter(|risk| **risk == Risk::Crashed).count(), 1);
+        assert_eq!(started.iter().filter(|risk| **risk == Risk::Alone).count(), 1);
         assert_eq!(started.len(), 2);
         assert!(
-            dispatcher.finished(&Ended { handler: 0, risk: Risk::Crashed, ran: Duration::ZERO }),
+            dispatcher.finished(&Ended { handler: 0, risk: Risk::Alone, ran: Duration::ZERO }),
             "the next one is due"
         );
-        assert_eq!(dispatcher.start().map(|started| started.risk), Some(Risk::Crashed));
+        assert_eq!(dispatcher.start().map(|started| started.risk), Some(Risk::Alone));
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
             break;
         }
         // What must not wait goes first.
-        jobs.sort_by_key(|job| job.risk() == outbox_core::transition::Risk::None);
+        jobs.sort_by_key(|job| job.risk == outbox_core::transition::Risk::None);
         for job in jobs {
             execute(outbox, &roster, &keeper, job, &mut lane).await?;
             drained.executions += 1;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use outbox_core::slots::{Limit, Slots};
+use outbox_core::transition::DEFAULT_CRASH_LIMIT;
 use outbox_core::{Guard, SubscriberDescriptor, Versions};
 
 use crate::outbox::Outbox;
@@ -15,6 +16,7 @@ pub(crate) struct Roster {
     /// Stored name or alias -> number of its handler.
     by_name: HashMap<&'static str, usize>,
     ranges: Vec<Range>,
+    crash_limit: u32,
 }
 
 /// What one range of a claim is: a stored name and a version.
@@ -27,7 +29,7 @@ pub(crate) struct Range {
 
 impl Roster {
     pub(crate) fn of(outbox: &Outbox) -> Self {
-        Self::new(outbox.inner().runs.clone())
+        Self { crash_limit: outbox.config().crash_limit, ..Self::new(outbox.inner().runs.clone()) }
     }
 
     pub(crate) fn new(handlers: Vec<&'static SubscriberDescriptor>) -> Self {
@@ -40,7 +42,7 @@ impl Roster {
             versions.into_iter().map(move |version| Range { handler, job_type, version })
         });
         let ranges = ranges.collect();
-        Self { handlers, by_name, ranges }
+        Self { handlers, by_name, ranges, crash_limit: DEFAULT_CRASH_LIMIT }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -78,7 +80,7 @@ impl Roster {
         let transactional = self.handlers.iter().filter(|one| one.guard == Guard::Transaction);
         let (marked, mark_names) =
             transactional.flat_map(|one| one.all_names().map(|name| (name, one.original_name()))).unzip();
-        Wanted { marked, mark_names, ..Wanted::default() }
+        Wanted { marked, mark_names, crash_limit: self.crash_limit, ..Wanted::default() }
     }
 
     /// Most transactions of handlers at once.

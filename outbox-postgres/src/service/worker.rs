@@ -198,7 +198,7 @@ impl Worker {
             match ran {
                 Ran::Unsettled(settlement) => {
                     drop(outcomes.send(settlement).await);
-                    if slot.risk == Risk::Crashed {
+                    if slot.risk == Risk::Alone {
                         // The next one that crashed before may take the process down, and this one must not be charged for it.
                         tokio::select! {
                             () = in_hand.until_settled((job_id, claim_id)) => {}

@@ -22,6 +22,7 @@ pub(crate) struct Wanted {
     pub(crate) module_free: Vec<i32>,
     pub(crate) free_in_all: i32,
     pub(crate) crashed_too: bool,
+    pub(crate) crash_limit: u32,
     pub(crate) most: i32,
     /// Handlers that take the transaction, by each of their names, and under which name their marks stand.
     pub(crate) marked: Vec<&'static str>,
@@ -44,6 +45,8 @@ pub(crate) struct Claimed {
     pub(crate) event_id: Option<EventId>,
     pub(crate) job_type: String,
     pub(crate) counts: Counts,
+    /// What the death of this process would cost it.
+    pub(crate) risk: Risk,
     pub(crate) envelope: Envelope,
     /// The inbox holds the mark of its effect.
     pub(crate) done_before: bool,
@@ -52,11 +55,6 @@ pub(crate) struct Claimed {
 }
 
 impl Claimed {
-    /// What the death of this process would cost it.
-    pub(crate) fn risk(&self) -> Risk {
-        risk(self.counts.attempts.saturating_sub(1), self.counts.max_attempts, self.counts.crashes)
-    }
-
     /// The key of its inbox mark and of its idempotency key.
     pub(crate) fn effect_id(&self) -> EventId {
         self.event_id.unwrap_or_else(|| EventId::from_ulid(self.job_id.as_ulid()))
@@ -86,28 +84,31 @@ pub(crate) async fn claim(
         .bind(&wanted.mark_names)
         .bind(&wanted.modules)
         .bind(&wanted.module_free)
+        .bind(i32::try_from(wanted.crash_limit).unwrap_or(i32::MAX))
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| read(row, claim_id)).collect()
+    rows.iter().map(|row| read(row, claim_id, wanted.crash_limit)).collect()
 }
 
 /// The payload stays text here: a row that does not decode is that row's matter, when it runs (O7, B3).
-fn read(row: &PgRow, claim_id: Uuid) -> Result<Claimed, sqlx::Error> {
+fn read(row: &PgRow, claim_id: Uuid, crash_limit: u32) -> Result<Claimed, sqlx::Error> {
     let job_id = JobId::from(row.try_get::<Uuid, _>(0)?);
     let event_id = row.try_get::<Option<Uuid>, _>(1)?.map(EventId::from);
     let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
     let metadata: &str = row.try_get(11)?;
     let payload: Option<&str> = row.try_get(12)?;
+    let counts = Counts {
+        attempts: unsigned(row.try_get(3)?),
+        max_attempts: unsigned(row.try_get(4)?),
+        crashes: unsigned(row.try_get(5)?),
+    };
     Ok(Claimed {
         job_id,
         claim_id,
         event_id,
         job_type: row.try_get(2)?,
-        counts: Counts {
-            attempts: unsigned(row.try_get(3)?),
-            max_attempts: unsigned(row.try_get(4)?),
-            crashes: unsigned(row.try_get(5)?),
-        },
+        counts,
+        risk: risk(counts.attempts.saturating_sub(1), counts.max_attempts, counts.crashes, crash_limit),
         envelope: Envelope {
             id: event_id.unwrap_or_else(|| EventId::from_ulid(job_id.as_ulid())),
             name: row.try_get(6)?,

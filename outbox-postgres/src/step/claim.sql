@@ -3,10 +3,11 @@
 -- One range a stored name and version, in arrays of equal length:
 -- $3 job_types text[]  $4 versions int[]  $5 handlers int[]: which handler the name belongs to (a handler can have several)
 -- $6 wanted int[]: most rows of this range       $7 free int[]: its handler's free slots
--- $8 free slots of the process                   $9 whether a job that crashed before may be taken (one at a time)
+-- $8 free slots of the process                   $9 whether a job that has to run alone may be taken (one at a time)
 -- $10 most rows in all
 -- $11, $12 text[]: names of handlers that take the transaction, and under which name their inbox marks stand
 -- $13 modules int[], $14 module_free int[]: of each range, its handler's module and that module's free slots
+-- $15 crash limit
 -- Answer: the claimed jobs with their message; nothing when this worker is not alive any more.
 with
 -- KEY SHARE: a rescue (FOR UPDATE) waits for nobody and skips us; our own renewal does not wait either.
@@ -23,13 +24,14 @@ candidate as materialized (
     select l.*
     from generate_series(0, 3) as p (priority)
     cross join lateral (
-      select l.id, l.priority, l.available_at, l.crashes > 0 as crashed,
+      select l.id, l.priority, l.available_at,
+             l.crashes > 1 or (l.crashes = 1 and ($15::int <= 2 or l.attempts + 1 >= l.max_attempts)) as alone,
              l.crashes > 0 or l.attempts + 1 >= l.max_attempts as risky
       from :schema.job_live l
       where l.job_type = r.job_type and l.payload_version = r.version and l.priority = p.priority::smallint
         and l.available_at <= now()
         and l.status = 'pending'
-        and (l.crashes = 0 or $9::boolean)
+        and ($9::boolean or not (l.crashes > 1 or (l.crashes = 1 and ($15::int <= 2 or l.attempts + 1 >= l.max_attempts))))
         and (r.free > 0 or (l.crashes = 0 and l.attempts + 1 < l.max_attempts))
       order by l.available_at, l.id
       limit r.wanted
@@ -40,19 +42,19 @@ candidate as materialized (
   where exists (select from alive)          -- a one-time filter: no row is locked for a dead worker
 ),
 -- A job on its last attempt, or that crashed before, is taken into a free slot only (it must not be charged for a
--- neighbour's crash while it waits in memory), and of the crashed ones just one.
+-- neighbour's crash while it waits in memory), and of those that have to run alone just one.
 ranked as (
   select c.*,
          row_number() over (partition by c.risky, c.handler order by c.priority, c.available_at, c.id) as nth_of_handler,
          row_number() over (partition by c.risky, c.module order by c.n, c.priority, c.available_at, c.id) as nth_of_module,
          row_number() over (partition by c.risky order by c.n, c.priority, c.available_at, c.id) as nth,
-         row_number() over (partition by c.crashed order by c.n, c.priority, c.available_at, c.id) as nth_crashed
+         row_number() over (partition by c.alone order by c.n, c.priority, c.available_at, c.id) as nth_alone
   from candidate c
 ),
 picked as materialized (
   select id from ranked
   where not risky
-     or (nth_of_handler <= free and nth_of_module <= module_free and nth <= $8::int and (not crashed or nth_crashed = 1))
+     or (nth_of_handler <= free and nth_of_module <= module_free and nth <= $8::int and (not alone or nth_alone = 1))
   order by n, priority, available_at, id
   limit $10::int
 ),

@@ -1,11 +1,12 @@
 -- rescue_return: second of them: return or fail what the dead workers held. A statement of its own, because its snapshot has
 -- to be younger than the locks of the first one, or it misses a claim that committed between that one's snapshot and its lock.
 -- $1 workers uuid[], marked in this transaction   $2 crash limit   $3 jobs uuid[]: of these only; null: all
--- The crash counts; the attempt was counted at the claim. Answer: id, job_type, whether it ended.
+-- The crash counts; the attempt was counted at the claim. It is given back where its guilt is in doubt: the job had crashed before, and
+-- so had another one that the same worker held. Answer: id, job_type, whether it ended.
 with
 -- one scan of the live rows; the rest by primary key
 held as materialized (
-  select l.id, l.claim_id, l.locked_by, l.locked_at, l.attempts, l.attempts >= l.max_attempts or l.crashes + 1 >= $2::int as ends
+  select l.id, l.claim_id, l.locked_by, l.locked_at, l.attempts, l.max_attempts, l.crashes
   from :schema.job_live l
   where l.status = 'running' and l.locked_by = any($1::uuid[])
   -- a row that somebody has locked (a transaction about to commit, a person at a prompt) must not keep the others waiting: it
@@ -13,9 +14,15 @@ held as materialized (
   and ($3::uuid[] is null or l.id = any($3::uuid[]))
   for update skip locked
 ),
+doubted as materialized (
+  select h.*, h.crashes > 0 and count(*) filter (where h.crashes > 0) over (partition by h.locked_by) > 1 as in_doubt from held h
+),
+judged as materialized (
+  select d.*, d.crashes + 1 >= $2::int or (d.attempts >= d.max_attempts and not d.in_doubt) as ends from doubted d
+),
 gone as (
   delete from :schema.job_live l
-  using unnest(array(select id from held where ends)) as h (id)
+  using unnest(array(select id from judged where ends)) as h (id)
   where l.id = h.id
   returning l.id, l.event_id, l.claim_id, l.locked_by, l.available_at, l.created_at, l.locked_at, l.payload_version, l.attempts,
             l.max_attempts, l.crashes, l.priority, l.job_type, l.ordering_key, l.ordering_no, l.last_error, l.payload, l.metadata
@@ -31,8 +38,9 @@ failed as (
 ),
 back as (
   update :schema.job_live l
-  set status = 'pending', claim_id = null, locked_by = null, locked_at = null, crashes = l.crashes + 1, available_at = now()
-  from unnest(array(select id from held where not ends)) as h (id)
+  set status = 'pending', claim_id = null, locked_by = null, locked_at = null, crashes = l.crashes + 1, available_at = now(),
+      attempts = l.attempts - (select j.in_doubt::int from judged j where j.id = l.id)
+  from unnest(array(select id from judged where not ends)) as h (id)
   where l.id = h.id
   returning l.id, l.job_type
 ),
