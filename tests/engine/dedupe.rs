@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use outbox::prelude::*;
-use outbox::{Enqueued, Published};
+use outbox::{Enqueued, PublishError, Published};
+use outbox_testing::DEADLINE;
+use sqlx::Executor;
+use tokio::time::timeout;
 
 use crate::enqueue::SendMail;
 use crate::linkage::{linking, of_job, on, only_events};
-use crate::sql::{assert_usable, pid, until_blocked};
+use crate::sql::{assert_usable, code, pid, until_blocked};
 use crate::support::{OrderPlaced, Shop};
 
 async fn with_key(outbox: &Outbox, tx: &mut outbox::OutboxTransaction, order: &str, key: &str) -> Published {
@@ -45,6 +48,31 @@ async fn a_key_published_again_later_is_one_event() {
     assert_eq!(ids[0], ids[1]);
     assert_eq!(shop.sandbox.published::<OrderPlaced>().await, [OrderPlaced::of("first")]);
     assert_eq!(shop.sandbox.jobs().await.len(), 1);
+}
+
+/// A publisher that says nothing any more keeps its key until the server ends its transaction, as `idle_in_transaction_session_timeout`
+/// says; whoever repeats it waits that long and publishes then. With a `lock_timeout` he is told instead.
+#[tokio::test]
+async fn a_publisher_that_vanished_keeps_its_key_until_the_server_ends_it() {
+    let shop = Shop::new().await;
+    let outbox = shop.bare(linking([on("inventory.count", "order.placed")])).build().await.unwrap();
+    let mut vanished = outbox.begin().await.unwrap();
+    with_key(&outbox, &mut vanished, "first", "k").await;
+
+    let mut hasty = outbox.begin().await.unwrap();
+    hasty.execute("set local lock_timeout = '100ms'").await.unwrap();
+    let refused = outbox.publish(&mut hasty, &OrderPlaced::of("hasty")).key("k").await.unwrap_err();
+    let PublishError::Database { source, .. } = refused else { panic!("{refused}") };
+    assert_eq!(code(&source), "55P03");
+    hasty.rollback().await.unwrap();
+
+    vanished.execute("set local idle_in_transaction_session_timeout = '500ms'").await.unwrap();
+    let mut patient = outbox.begin().await.unwrap();
+    let repeated = timeout(DEADLINE, with_key(&outbox, &mut patient, "second", "k")).await.unwrap();
+    assert!(!repeated.duplicate);
+    patient.commit().await.unwrap();
+    assert!(vanished.commit().await.is_err());
+    assert_eq!(shop.sandbox.published::<OrderPlaced>().await, [OrderPlaced::of("second")]);
 }
 
 /// O25: a second publisher of a key that another transaction has published and not committed waits for it, gets its id when it
