@@ -42,7 +42,7 @@ mod weather;
 pub use point::{Point, Then, Trap};
 pub use process::{Process, ProcessHandle};
 pub use proxy::{Connections, Proxy};
-pub use session::{FullPool, Session};
+pub use session::{FullPool, LockError, Session};
 pub use weather::Way;
 
 /// The chapter for users, so that what it shows compiles.

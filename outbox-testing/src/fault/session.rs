@@ -1,16 +1,43 @@
 //! Sessions that hold what others want.
 
+use std::time::Duration;
+
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgPool, Postgres, Row as _};
 
-use crate::eventually::eventually;
+use crate::eventually::{DEADLINE, eventually};
 
-/// A session with an open transaction that holds something. Dropping it closes the connection, and the server rolls back.
+/// SQLSTATE of a lock that was not given within `lock_timeout`.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// SQLSTATE of a statement that was not over within `statement_timeout`.
+const QUERY_CANCELED: &str = "57014";
+
+/// Why there is no session that holds a lock.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Somebody else held it for longer than was to be waited. Nothing is held, and nobody waits behind the request any more.
+    #[error("waited {waited:?} in vain for `{what}`: somebody else holds it; `pg_blocking_pids` names who that is")]
+    NotGiven {
+        /// The statement that asked for it.
+        what: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What the server said.
+        source: sqlx::Error,
+    },
+    /// The server could not be reached, or refused.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+/// A session with an open transaction that holds something. Dropping it closes the connection, and the server rolls back. It is
+/// called `fault session` in `pg_stat_activity`.
 ///
 /// ```no_run
 /// use outbox_testing::fault::Session;
 ///
-/// # async fn example(url: &str) -> Result<(), sqlx::Error> {
+/// # async fn example(url: &str) -> Result<(), Box<dyn std::error::Error>> {
 /// let mut session = Session::lock_rows(url, "select 1 from orders.order where id = 1 for update").await?;
 /// // start what is to meet the lock, then:
 /// session.until_somebody_waits().await;
@@ -25,26 +52,45 @@ pub struct Session {
 }
 
 impl Session {
-    /// Holds the rows that `query` locks, for instance `select 1 from orders.order for update`.
+    /// Holds the rows that `query` locks, for instance `select 1 from orders.order for update`. It waits for them for at most
+    /// [`DEADLINE`](crate::DEADLINE).
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses the query.
-    pub async fn lock_rows(url: &str, query: &str) -> Result<Self, sqlx::Error> {
-        Self::begin(url, "begin", query).await
+    /// [`LockError::NotGiven`] when somebody else holds one of them for that long; else when the server cannot be reached, or
+    /// refuses the query.
+    pub async fn lock_rows(url: &str, query: &str) -> Result<Self, LockError> {
+        Self::lock_rows_within(url, query, DEADLINE).await
     }
 
-    /// Holds a lock on a whole table, in a mode such as `access exclusive` or `share row exclusive`.
+    /// As [`lock_rows`](Self::lock_rows), and waits for all of them together for at most `bound`, in milliseconds and at least one.
     ///
     /// # Errors
     /// As [`lock_rows`](Self::lock_rows).
-    pub async fn lock_table(url: &str, table: &str, mode: &str) -> Result<Self, sqlx::Error> {
-        Self::begin(url, "begin", &format!("lock table {table} in {mode} mode")).await
+    pub async fn lock_rows_within(url: &str, query: &str, bound: Duration) -> Result<Self, LockError> {
+        Self::lock(url, query, bound).await
+    }
+
+    /// Holds a lock on a whole table, in a mode such as `access exclusive` or `share row exclusive`. It waits for it for at most
+    /// [`DEADLINE`](crate::DEADLINE), and while it does, whoever wants a lock that conflicts with this mode waits behind it.
+    ///
+    /// # Errors
+    /// As [`lock_rows`](Self::lock_rows).
+    pub async fn lock_table(url: &str, table: &str, mode: &str) -> Result<Self, LockError> {
+        Self::lock_table_within(url, table, mode, DEADLINE).await
+    }
+
+    /// As [`lock_table`](Self::lock_table), and waits for at most `bound`, in milliseconds and at least one.
+    ///
+    /// # Errors
+    /// As [`lock_rows`](Self::lock_rows).
+    pub async fn lock_table_within(url: &str, table: &str, mode: &str, bound: Duration) -> Result<Self, LockError> {
+        Self::lock(url, &format!("lock table {table} in {mode} mode"), bound).await
     }
 
     /// Holds a snapshot: dead rows stay, and so does whatever waits for the oldest snapshot.
     ///
     /// # Errors
-    /// As [`lock_rows`](Self::lock_rows).
+    /// When the server cannot be reached, or refuses.
     pub async fn snapshot(url: &str) -> Result<Self, sqlx::Error> {
         // The transaction takes its snapshot at its first read.
         Self::begin(url, "begin isolation level repeatable read", "select count(*) from pg_catalog.pg_class").await
@@ -53,7 +99,7 @@ impl Session {
     /// Holds a transaction open that has written: `statement`, and its own id, later than which nobody's snapshot ends.
     ///
     /// # Errors
-    /// As [`lock_rows`](Self::lock_rows).
+    /// When the server cannot be reached, or refuses.
     pub async fn write(url: &str, statement: &str) -> Result<Self, sqlx::Error> {
         let mut session = Self::begin(url, "begin", "select pg_current_xact_id()").await?;
         session.execute(statement).await?;
@@ -120,14 +166,40 @@ impl Session {
     }
 
     async fn begin(url: &str, begin: &str, statement: &str) -> Result<Self, sqlx::Error> {
-        let mut connection = PgConnection::connect(url).await?;
-        // Whoever holds something for a test holds it as long as the test wants.
-        connection.execute("set idle_in_transaction_session_timeout = 0; set statement_timeout = 0").await?;
-        let pid = sqlx::query("select pg_backend_pid()").fetch_one(&mut connection).await?.try_get(0)?;
-        let mut session = Self { connection, pid };
+        let mut session = Self::open(url).await?;
         session.execute(begin).await?;
         session.execute(statement).await?;
         Ok(session)
+    }
+
+    async fn lock(url: &str, what: &str, bound: Duration) -> Result<Self, LockError> {
+        let mut session = Self::open(url).await?;
+        let bound_ms = bound.as_millis().max(1);
+        // The bound of a lock is one of each row; that of the statement is one of all together.
+        session
+            .execute(&format!("begin; set local lock_timeout = {bound_ms}; set local statement_timeout = {bound_ms}"))
+            .await?;
+        session.execute(what).await.map_err(|source| {
+            let code = source.as_database_error().and_then(|error| error.code().map(std::borrow::Cow::into_owned));
+            match code.as_deref() {
+                Some(LOCK_NOT_AVAILABLE | QUERY_CANCELED) => {
+                    LockError::NotGiven { what: what.to_owned(), waited: bound, source }
+                }
+                _ => LockError::Database(source),
+            }
+        })?;
+        session.execute("set local lock_timeout = 0; set local statement_timeout = 0").await?;
+        Ok(session)
+    }
+
+    async fn open(url: &str) -> Result<Self, sqlx::Error> {
+        let mut connection = PgConnection::connect(url).await?;
+        // Whoever holds something for a test holds it as long as the test wants.
+        let settings = "set application_name = 'fault session'; set idle_in_transaction_session_timeout = 0; \
+                        set statement_timeout = 0; set lock_timeout = 0";
+        connection.execute(settings).await?;
+        let pid = sqlx::query("select pg_backend_pid()").fetch_one(&mut connection).await?.try_get(0)?;
+        Ok(Self { connection, pid })
     }
 }
 

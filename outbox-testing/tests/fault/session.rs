@@ -1,8 +1,10 @@
 //! Sessions that hold what others want.
 
+use std::time::Duration;
+
 use outbox_testing::Sandbox;
 use outbox_testing::eventually;
-use outbox_testing::fault::{FullPool, Session};
+use outbox_testing::fault::{FullPool, LockError, Session};
 
 use crate::support::{Stand, execute_raw};
 
@@ -32,6 +34,36 @@ async fn locks_are_waited_for() {
             break;
         }
     }
+}
+
+/// A lock that somebody else does not give up is not waited for for ever, and nobody waits behind the request any more. What is
+/// held is held as long as the test wants, whatever the server's own limits.
+#[tokio::test]
+async fn a_lock_is_waited_for_with_a_bound() {
+    let stand = Stand::new().await;
+    let (url, table) = (Sandbox::server_url().await, stand.sandbox.table("word"));
+    stand.sandbox.execute("insert into :schema.word values ('a'), ('b')").await;
+    let query = format!("select 1 from {table} for update");
+    let limits = "options=-c%20idle_in_transaction_session_timeout%3D50ms%20-c%20statement_timeout%3D50ms";
+    let limited = format!("{url}{}{limits}", if url.contains('?') { '&' } else { '?' });
+    let mut holder = Session::lock_rows(&limited, &query).await.unwrap();
+    let bound = Duration::from_millis(100);
+    let asked = [
+        (Session::lock_table_within(&url, &table, "access exclusive", bound).await, "in access exclusive mode"),
+        (Session::lock_rows_within(&url, &query, bound).await, "for update"),
+    ];
+    for (asked, named) in asked {
+        let error = asked.unwrap_err();
+        assert!(matches!(&error, LockError::NotGiven { waited, .. } if *waited == bound), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains(named) && said.contains(&table) && said.contains("100ms"), "{said}");
+    }
+    eventually("nobody waits", async || (holder.waiting().await.unwrap() == 0).then_some(())).await;
+    holder.rollback().await.unwrap();
+    let whole = Session::lock_table_within(&url, &table, "access exclusive", bound).await.unwrap();
+    whole.rollback().await.unwrap();
+    let unknown = Session::lock_table(&url, "nowhere.at_all", "access exclusive").await.unwrap_err();
+    assert!(matches!(unknown, LockError::Database(_)), "{unknown:?}");
 }
 
 /// A snapshot holds back the oldest one of the server for as long as it is held.
