@@ -1,4 +1,4 @@
-//! `outbox-chaos run`: a seeded fault run. Its other roles are the processes that it starts.
+//! `cargo xtask chaos`: a seeded fault run. Its other roles are the processes that it starts.
 #![allow(clippy::print_stderr, reason = "a command-line program speaks by printing")]
 
 use std::process::ExitCode;
@@ -8,8 +8,10 @@ use outbox_chaos::{conductor, node};
 
 /// A seeded fault run of outbox, with a checker.
 #[derive(Debug, Parser)]
+#[command(name = "outbox-chaos")]
 enum Role {
-    /// Runs, checks, and says what was found; ends with 1 when a guarantee was broken.
+    /// Runs, checks, and says what was found; ends with 1 when a guarantee was broken, or the run did not come to its end.
+    #[command(override_usage = "cargo xtask chaos [--release] [OPTIONS]", after_help = RELEASE)]
     Run(conductor::Arguments),
     /// A worker of a run.
     #[command(hide = true)]
@@ -24,6 +26,9 @@ enum Role {
         rate: f64,
     },
 }
+
+/// Of the command that builds us.
+const RELEASE: &str = "`--release` runs programs that are optimized.";
 
 fn main() -> ExitCode {
     let role = Role::parse();

@@ -170,7 +170,7 @@ const PUBLISHER_POINTS: [(&str, Option<&str>); 4] =
     [("publish", None), ("enqueue", None), ("commit", Some("publish")), ("commit", Some("enqueue"))];
 
 /// The connections of a worker's services.
-const LANES: [&str; 5] = ["outbox claim", "outbox settle", "outbox renew", "outbox upkeep", "outbox listen"];
+pub(crate) const LANES: [&str; 5] = ["outbox claim", "outbox settle", "outbox renew", "outbox upkeep", "outbox listen"];
 
 const TABLES: [(&str, &str); 4] = [
     ("job_live", "access exclusive"),

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::check::{Rule, Verdict, story};
 use crate::history::{Fate, History};
+use crate::node::NOT_OPENED;
 use crate::plan::Plan;
 
 /// How many violations are told in full, each with the whole story of its job.
@@ -29,6 +30,8 @@ pub struct Report {
     pub missed: u64,
     /// Processes that were started.
     pub processes: u64,
+    /// Those of each place.
+    pub started: BTreeMap<String, Started>,
     /// Transactions that were committed, rolled back, and of unknown fate.
     pub transactions: Transactions,
     /// Jobs.
@@ -53,6 +56,17 @@ pub struct Report {
     pub violations: u64,
     /// The first of those, each with its story.
     pub told: Vec<String>,
+    /// What did not come to its end, and was no longer waited for.
+    pub stuck: Vec<String>,
+}
+
+/// How often the process of a place was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Started {
+    /// In all.
+    pub times: u64,
+    /// Of those: how often the database did not let it begin.
+    pub in_vain: u64,
 }
 
 /// Transactions by their fate, as far as their publishers know it.
@@ -92,6 +106,7 @@ impl Report {
             by_kind,
             missed: planned.saturating_sub(happened),
             processes: count(history.deaths.len()),
+            started: started(history),
             transactions: Transactions::of(history),
             jobs: verdict.jobs,
             succeeded: verdict.ended.0,
@@ -104,13 +119,14 @@ impl Report {
             told: told.collect(),
             violations: count(verdict.violations.len()),
             checked: verdict.checked,
+            stuck: Vec::new(),
         }
     }
 
-    /// Whether every guarantee held.
+    /// Whether every guarantee held, and the run came to its end.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.violations == 0
+        self.violations == 0 && self.stuck.is_empty()
     }
 }
 
@@ -126,6 +142,19 @@ impl Transactions {
         }
         all
     }
+}
+
+/// By the name of the place, which the process's own begins with. Each that was started has ended, or been given up.
+fn started(history: &History) -> BTreeMap<String, Started> {
+    let not_opened = format!("exit status: {NOT_OPENED}");
+    let mut places = BTreeMap::<_, Started>::new();
+    for death in &history.deaths {
+        let place = death.node.rsplit_once('.').map_or(&*death.node, |(place, _)| place);
+        let started = places.entry(place.to_owned()).or_default();
+        started.times += 1;
+        started.in_vain += u64::from(death.how == not_opened);
+    }
+    places
 }
 
 fn count(length: usize) -> u64 {
@@ -147,6 +176,10 @@ impl fmt::Display for Report {
             "attempts     {}, {} executions noted, by {} processes",
             self.attempts, self.executions, self.processes
         )?;
+        for (place, Started { times, in_vain }) in &self.started {
+            let in_vain = if *in_vain > 0 { format!(", {in_vain} in vain") } else { String::new() };
+            writeln!(f, "  {times:>8}  starts of {place}{in_vain}")?;
+        }
         writeln!(f, "rescued      {}", self.rescued)?;
         writeln!(f, "redriven     {}", self.redriven)?;
         writeln!(f, "refused      {} stale writes", self.refused)?;
@@ -155,6 +188,7 @@ impl fmt::Display for Report {
             writeln!(f, "  {:>8}  {rule}", self.checked.get(&rule).copied().unwrap_or(0))?;
         }
         writeln!(f, "violations   {}", self.violations)?;
+        self.stuck.iter().try_for_each(|stuck| writeln!(f, "stuck        {stuck}"))?;
         self.told.iter().try_for_each(|violation| writeln!(f, "\n{violation}"))
     }
 }
@@ -188,6 +222,25 @@ mod tests {
         assert_eq!((report.faults, report.missed), (4, 1));
         assert_eq!(report.by_kind[ABORTED], 1);
         assert!(report.is_sound());
+    }
+
+    /// Each place has its number of starts, with those that the database turned away; a run that did not end is not sound.
+    #[test]
+    fn starts_are_counted_by_place() {
+        let death =
+            |node: &str, how: &str| Death { node: node.into(), at: Monotonic(1), how: how.into(), expected: true };
+        let deaths = vec![
+            death("worker-1.1", "exit status: 3"),
+            death("worker-1.2", "signal: 9 (SIGKILL)"),
+            death("publisher-1.1", "exit status: 0"),
+        ];
+        let mut report = report(&History { deaths, ..History::default() }, Verdict::default());
+        assert_eq!(report.started["worker-1"], Started { times: 2, in_vain: 1 });
+        assert_eq!(report.started["publisher-1"], Started { times: 1, in_vain: 0 });
+        assert!(report.to_string().contains("2  starts of worker-1, 1 in vain"));
+        report.stuck.push("nothing has changed".to_owned());
+        assert!(!report.is_sound());
+        assert!(report.to_string().contains("stuck        nothing has changed"));
     }
 
     #[test]

@@ -45,10 +45,13 @@ The project's own commands. None needs a database to be there.
   cargo xtask postgres [--version 18] [--pgbouncer]
                                       Start a throwaway PostgreSQL for a program of yours, print its URL, and keep it
                                       until Ctrl-C. --pgbouncer: a PgBouncer in transaction mode before it, too.
-  cargo xtask chaos [--seed 1] [--minutes 10] [ARGUMENT..]
+  cargo xtask chaos [--seed 1] [--minutes 10] [--failover none|synchronous|asynchronous] [--keep] [--json] [--plan]
+                    [--release] [ARGUMENT..]
                                       Run workers and publishers while faults of every kind meet them, and check the
-                                      whole history; fails when a guarantee was broken. --plan: print which faults the
-                                      seed holds. --release: with programs that are optimized. --help: the others.
+                                      whole history; fails when a guarantee was broken. --failover: whether the database
+                                      moves to a replica. --keep: keep the run's files in any case.
+                                      --json: the summary as one line. --plan: print which faults the seed holds.
+                                      --release: with programs that are optimized. --help: the other arguments.
   cargo xtask previous                Build the release that tests/previous/released.toml names too, and run it on the
                                       tables of today, alone and beside the binaries of today.
   cargo xtask help                    Show this.

@@ -10,7 +10,11 @@ use crate::plan::Stop;
 
 /// The server that everybody uses, with the one that is to take over. Stops and starts come one at a time.
 #[derive(Clone, Debug)]
-pub(super) struct Cluster(Arc<Mutex<Servers>>);
+pub(super) struct Cluster {
+    servers: Arc<Mutex<Servers>>,
+    /// Apart, so that nobody who wants to know it waits for a server to start.
+    url: Arc<Mutex<String>>,
+}
 
 #[derive(Debug)]
 struct Servers {
@@ -31,12 +35,14 @@ impl Cluster {
             let replica = Some(primary.replica(replication)?);
             Ok(Servers { primary, replica })
         });
-        Ok(Self(Arc::new(Mutex::new(servers.await?.context("the database server")?))))
+        let servers = servers.await?.context("the database server")?;
+        let url = Arc::new(Mutex::new(servers.primary.url().to_owned()));
+        Ok(Self { servers: Arc::new(Mutex::new(servers)), url })
     }
 
     /// Where everybody connects, at the moment.
     pub(super) fn url(&self) -> String {
-        self.servers().primary.url().to_owned()
+        self.url.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Stops it, and starts it again at once.
@@ -64,6 +70,7 @@ impl Cluster {
             servers.primary.kill()?;
             replica.promote()?;
             moved(replica.url());
+            replica.url().clone_into(&mut cluster.url.lock().unwrap_or_else(PoisonError::into_inner));
             servers.primary = replica;
             Ok(())
         })
@@ -79,7 +86,7 @@ impl Cluster {
     }
 
     fn servers(&self) -> MutexGuard<'_, Servers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,6 +97,12 @@ fn options() -> Options {
         ("max_wal_size", "2GB"),
         // A replica that lost its primary looks for it again soon.
         ("wal_retrieve_retry_interval", "300ms"),
+        // What the guide to operations recommends: a client that has vanished holds nothing for long. It is longer than a process
+        // stands still, and than the network is silent; sessions that hold something on purpose set their own.
+        ("idle_in_transaction_session_timeout", "10s"),
+        ("tcp_keepalives_idle", "5"),
+        ("tcp_keepalives_interval", "2"),
+        ("tcp_keepalives_count", "3"),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     Options { durable: true, settings, ..Options::default() }

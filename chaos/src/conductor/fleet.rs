@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use anyhow::Context as _;
 use outbox_testing::fault::{Process, Proxy};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::clock::Monotonic;
 use crate::ledger::{Entry, Ledger};
@@ -23,6 +24,8 @@ use crate::plan::Plan;
 const GLANCE: Duration = Duration::from_millis(10);
 /// Between the end of a process and the start of the next one in its place.
 const GAP: Duration = Duration::from_millis(200);
+/// The same behind many that did not get to work.
+const LONGEST_GAP: Duration = Duration::from_secs(5);
 /// Longest wait for the processes to be at work, and to end when they are asked to.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -44,6 +47,7 @@ pub(super) struct Place {
     program: PathBuf,
     arguments: Vec<String>,
     present: Mutex<Option<Present>>,
+    started: AtomicU64,
     /// Whether it is to be left empty.
     stop: watch::Sender<bool>,
     /// Whoever freezes or kills does it alone.
@@ -63,12 +67,12 @@ impl Fleet {
         plan: &Plan,
         rate: f64,
         folder: &Path,
+        program: &Path,
         ledger: &Ledger,
         url: &str,
         began: Monotonic,
     ) -> anyhow::Result<Self> {
         let each = rate / f64::from(u32::try_from(plan.nodes.publishers.max(1))?);
-        let program = own_program(folder).context("the program")?;
         let mut places = BTreeMap::new();
         for name in plan.nodes.places() {
             let proxy = Proxy::start(url).context("a proxy")?;
@@ -87,9 +91,10 @@ impl Fleet {
                 proxy,
                 ledger: ledger.clone(),
                 folder: folder.to_owned(),
-                program: program.clone(),
+                program: program.to_owned(),
                 arguments,
                 present: Mutex::default(),
+                started: AtomicU64::new(0),
                 stop: watch::Sender::new(false),
                 turn: tokio::sync::Mutex::default(),
             };
@@ -140,8 +145,9 @@ impl Fleet {
         for (place, _) in &stopping {
             place.stop.send_replace(true);
         }
+        let deadline = Instant::now() + PATIENCE;
         for (place, supervisor) in stopping {
-            if timeout(PATIENCE, supervisor).await.is_err() {
+            if timeout_at(deadline, supervisor).await.is_err() {
                 let node = place.present().map_or_else(|| place.name.clone(), |present| present.name);
                 place.ledger.say(Entry::Died {
                     node,
@@ -157,6 +163,19 @@ impl Place {
     /// Who is there now.
     pub(super) fn present(&self) -> Option<Present> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Who is there and how often a process was started there, as one line.
+    pub(super) fn describe(&self) -> String {
+        let started = self.started.load(Ordering::Relaxed);
+        let present = self.present().map_or_else(
+            || "nobody is there".to_owned(),
+            |present| {
+                let state = if present.process.heard(READY) > 0 { "at work" } else { "starting" };
+                format!("{} (process {}) is {state}", present.name, present.process.pid())
+            },
+        );
+        format!("starts of {}: {started}; {present}", self.name)
     }
 
     /// Whether it publishes.
@@ -184,6 +203,7 @@ impl Place {
         // Handlers panic on purpose, and to look up the frames of each would be most of what the process does.
         command.env("RUST_BACKTRACE", "0");
         self.ledger.say(Entry::Born { node: name.clone() });
+        self.started.fetch_add(1, Ordering::Relaxed);
         Ok(Present { name, process: Arc::new(Process::spawn(&mut command)?) })
     }
 
@@ -192,15 +212,9 @@ impl Place {
     }
 }
 
-/// This program under a name that nobody replaces while it runs: a build does that, and the processes of a run are one program.
-fn own_program(folder: &Path) -> std::io::Result<PathBuf> {
-    let (own, kept) = (std::env::current_exe()?, folder.join("outbox-chaos"));
-    std::fs::hard_link(&own, &kept).or_else(|_| std::fs::copy(&own, &kept).map(drop))?;
-    Ok(kept)
-}
-
 async fn supervise(place: Arc<Place>) {
     let mut stopped = place.stop.subscribe();
+    let mut in_vain = 0;
     for number in 1.. {
         let present = match place.spawn(number) {
             Ok(present) => present,
@@ -209,14 +223,21 @@ async fn supervise(place: Arc<Place>) {
         place.set(Some(present.clone()));
         let status = ended(&present.process, &mut stopped).await;
         place.set(None);
+        in_vain = if present.process.heard(READY) > 0 { 0 } else { in_vain + 1 };
         let how = status.map_or_else(|| "unknown".to_owned(), |status| status.to_string());
         let expected = status.is_some_and(is_expected);
         place.ledger.say(Entry::Died { node: present.name, how, expected });
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
-            () = sleep(GAP) => {}
+            () = sleep(gap(in_vain)) => {}
         }
     }
+}
+
+/// How long a place stays empty when so many in a row have not got to work: a database that lets nobody begin is asked less and less
+/// often.
+fn gap(in_vain: u32) -> Duration {
+    (GAP * 2_u32.saturating_pow(in_vain.min(16))).min(LONGEST_GAP)
 }
 
 /// Waits for the end of a process, and asks for it when its place is to be left empty.
@@ -243,5 +264,19 @@ fn is_expected(status: ExitStatus) -> bool {
     match (status.code(), status.signal()) {
         (Some(code), _) => code == 0 || code == NOT_OPENED,
         (None, signal) => matches!(signal, Some(ABORT | KILL | TERMINATE)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that was at work is followed at once; those that cannot begin are followed later and later, and never not at all.
+    #[test]
+    fn who_cannot_start_is_started_less_and_less_often() {
+        assert_eq!(gap(0), GAP);
+        assert!((0..4).all(|in_vain| gap(in_vain + 1) == gap(in_vain) * 2));
+        assert_eq!(gap(5), LONGEST_GAP);
+        assert_eq!(gap(u32::MAX), LONGEST_GAP);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use outbox_testing::fault::{self, Session, Way};
+use outbox_testing::fault::{self, LockError, Session, Way};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::fleet::{Place, Present};
 use super::{Run, said};
@@ -22,6 +22,10 @@ const TRAP: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a statement takes that was held, until the server has carried it out.
 const ARRIVAL: Duration = Duration::from_millis(400);
+/// How long a session asks for what it is to hold; everybody else stands behind it meanwhile.
+const LOCK: Duration = Duration::from_secs(2);
+/// How long anything else takes that is asked of the server for a fault.
+const SERVER: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(10);
 /// How often the terminal hears of the run.
 const NEWS: Duration = Duration::from_secs(15);
@@ -29,44 +33,58 @@ const NEWS: Duration = Duration::from_secs(15);
 /// What was inflicted, by kind: how many were planned, and how many happened.
 pub(crate) type Inflicted = BTreeMap<String, (u64, u64)>;
 
-/// Carries out the whole plan, from `began` on. Returns when the last fault is over.
-pub(super) async fn all(run: &Arc<Run>, began: Instant) -> Inflicted {
-    let mut faults = JoinSet::new();
+/// Faults that are not over. They end when this is dropped, and the sessions that they hold with them.
+pub(super) struct Open {
+    pub(super) told: Vec<String>,
+    _tasks: JoinSet<anyhow::Result<bool>>,
+}
+
+/// Carries out the whole plan, from `began` on. Returns when the last fault is over, or `grace` behind the run's length, with those
+/// that were not over by then.
+pub(super) async fn all(run: &Arc<Run>, began: Instant, grace: Duration) -> (Inflicted, Open) {
+    let (mut faults, mut open) = (JoinSet::new(), BTreeMap::new());
     for fault in run.plan.faults.clone() {
-        let run = Arc::clone(run);
-        faults.spawn(async move {
+        let (run, name, told) = (Arc::clone(run), fault.kind.name(), fault.kind.to_string());
+        let task = faults.spawn(async move {
             run.until(began, fault.at).await;
-            let name = fault.kind.name();
-            let happened = one(&run, fault).await;
-            (name, happened)
+            one(&run, fault).await
         });
+        open.insert(task.id(), (name, told));
     }
     if let Some(failover) = run.plan.failover {
         let run = Arc::clone(run);
-        faults.spawn(async move {
+        let task = faults.spawn(async move {
             run.until(began, failover.at).await;
-            ("failover".to_owned(), fail_over(&run, failover.synchronous).await.map(|()| true))
+            fail_over(&run, failover.synchronous).await.map(|()| true)
         });
+        open.insert(task.id(), ("failover".to_owned(), "failover".to_owned()));
     }
     let news = tokio::spawn(tell(Arc::clone(run), began));
     let mut inflicted = Inflicted::new();
-    while let Some(ended) = faults.join_next().await {
-        let Ok((name, happened)) = ended else { continue };
-        let counts = inflicted.entry(name.clone()).or_default();
-        counts.0 += 1;
-        match happened {
-            Ok(true) => {
-                counts.1 += 1;
-                run.fault(&name);
-            }
-            Ok(false) => {}
-            // During another fault some cannot be inflicted: there is no session to be had on a server that is down.
-            Err(error) => tracing::debug!(name, %error, "a fault did not happen"),
-        }
+    let deadline = began + run.plan.length + grace;
+    while let Ok(Some(ended)) = timeout_at(deadline, faults.join_next_with_id()).await {
+        let (id, happened) = match ended {
+            Ok((id, happened)) => (id, happened),
+            Err(error) => (error.id(), Err(error.into())),
+        };
+        let Some((name, _)) = open.remove(&id) else { continue };
+        count(run, &mut inflicted, name, happened);
     }
     run.until(began, run.plan.length).await;
     news.abort();
-    inflicted
+    (inflicted, Open { told: open.into_values().map(|(_, told)| told).collect(), _tasks: faults })
+}
+
+fn count(run: &Run, inflicted: &mut Inflicted, name: String, happened: anyhow::Result<bool>) {
+    match &happened {
+        Ok(true) => run.fault(&name),
+        Ok(false) => {}
+        // During another fault some cannot be inflicted: there is no session to be had on a server that is down.
+        Err(error) => tracing::debug!(name, %error, "a fault did not happen"),
+    }
+    let counts = inflicted.entry(name).or_default();
+    counts.0 += 1;
+    counts.1 += u64::from(happened.is_ok_and(|happened| happened));
 }
 
 async fn tell(run: Arc<Run>, began: Instant) {
@@ -215,16 +233,24 @@ async fn at_point(place: &Arc<Place>, at: At, then: Then) -> anyhow::Result<bool
 }
 
 async fn hold(url: &str, holds: Holds, lasts: Duration) -> anyhow::Result<bool> {
-    let session = match holds {
-        Holds::Rows => Session::lock_rows(url, "select 1 from system.job_live order by id limit 40 for update").await,
-        Holds::Table(table, mode) => Session::lock_table(url, &format!("system.{table}"), mode).await,
-        Holds::Snapshot => Session::snapshot(url).await,
+    let session = match timeout(SERVER, session_that(url, holds)).await.context("the server does not answer")? {
+        // Somebody else holds it: this fault meets nobody.
+        Err(LockError::NotGiven { .. }) => return Ok(false),
+        session => session?,
     };
-    let session = session?;
     sleep(lasts).await;
     // The server may be gone, and the session with it.
-    let _ = session.rollback().await;
+    let _ = timeout(SERVER, session.rollback()).await;
     Ok(true)
+}
+
+async fn session_that(url: &str, holds: Holds) -> Result<Session, LockError> {
+    const ROWS: &str = "select 1 from system.job_live order by id limit 40 for update";
+    match holds {
+        Holds::Rows => Session::lock_rows_within(url, ROWS, LOCK).await,
+        Holds::Table(table, mode) => Session::lock_table_within(url, &format!("system.{table}"), mode, LOCK).await,
+        Holds::Snapshot => Ok(Session::snapshot(url).await?),
+    }
 }
 
 async fn fail_over(run: &Arc<Run>, synchronous: bool) -> anyhow::Result<()> {

@@ -5,13 +5,14 @@ mod fleet;
 mod inflict;
 mod operator;
 mod rest;
+mod stuck;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::check;
 use crate::clock::Monotonic;
@@ -116,8 +117,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     std::fs::write(folder.join("plan"), plan.to_string())?;
-    let ledger = Ledger::open(&folder, "conductor")?;
-    let report = conduct(&arguments, plan, &folder, ledger).await?;
+    let program = own_program(&folder).context("the program")?;
+    let report = carry_out(plan, arguments.rate, &folder, &program, Patience::default()).await?;
     if arguments.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -133,6 +134,13 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
         said(&format!("again: cargo xtask chaos {}", again(&arguments)));
     }
     Ok(report.is_sound())
+}
+
+/// This program under a name that nobody replaces while it runs: a build does that, and the processes of a run are one program.
+fn own_program(folder: &Path) -> std::io::Result<PathBuf> {
+    let (own, kept) = (std::env::current_exe()?, folder.join("outbox-chaos"));
+    std::fs::hard_link(&own, &kept).or_else(|_| std::fs::copy(&own, &kept).map(drop))?;
+    Ok(kept)
 }
 
 fn again(arguments: &Arguments) -> String {
@@ -162,37 +170,98 @@ struct Run {
     fleet: Fleet,
 }
 
-async fn conduct(arguments: &Arguments, plan: Plan, folder: &Path, ledger: Ledger) -> anyhow::Result<Report> {
+/// How long a run waits for what is to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For the faults, behind the run's length: one may wait for its turn behind another.
+    pub faults: Duration,
+    /// For any change at all, when everything is healed.
+    pub stall: Duration,
+    /// For the last job to end; a load that goes round in circles changes for ever.
+    pub drain: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { faults: Duration::from_mins(2), stall: Duration::from_secs(45), drain: Duration::from_mins(5) }
+    }
+}
+
+/// For the tables to be made, on a server where nobody else is yet.
+const PREPARED: Duration = Duration::from_mins(2);
+
+/// Carries out a plan in a folder that is there. `program` is this crate's, and what the processes are started from; `rate` is in
+/// transactions a second.
+///
+/// # Errors
+/// When the run could not be carried out. One that does not come to its end is no error: its report says so, and the folder then
+/// holds `stuck`, with what was to be seen.
+pub async fn carry_out(
+    plan: Plan,
+    rate: f64,
+    folder: &Path,
+    program: &Path,
+    patience: Patience,
+) -> anyhow::Result<Report> {
+    let ledger = Ledger::open(folder, "conductor")?;
     let cluster = Cluster::start(plan.failover.map(|failover| failover.synchronous)).await?;
-    history::prepare(&cluster.url()).await.context("the tables")?;
-    let began = Monotonic::now();
-    let fleet = Fleet::start(&plan, arguments.rate, folder, &ledger, &cluster.url(), began)?;
+    timeout(PREPARED, history::prepare(&cluster.url())).await.context("the tables")?.context("the tables")?;
+    let fleet = Fleet::start(&plan, rate, folder, program, &ledger, &cluster.url(), Monotonic::now())?;
     let run = Arc::new(Run { plan, ledger: ledger.clone(), cluster, fleet });
     let operator = Operator::start(&run, &ledger).await?;
     run.fleet.until_at_work().await?;
-    let inflicted = inflict::all(&run, Instant::now()).await;
+    let mut stuck = Vec::new();
+    let (inflicted, open) = inflict::all(&run, Instant::now(), patience.faults).await;
+    for fault in &open.told {
+        stuck.push(format!("a fault was not over {:.0?} behind the run: {fault}", patience.faults));
+    }
+    if !stuck.is_empty() {
+        run.keep_dump(folder, &stuck).await;
+    }
+    drop(open);
     said("the faults are over; healing, and waiting until every job has ended");
-    let stalled = rest::until_everything_has_ended(&run).await?;
+    rest::heal(&run);
+    let left = rest::until_everything_has_ended(&run, patience).await;
+    if let Some(left) = &left {
+        stuck.push(left.why.clone());
+        run.keep_dump(folder, &stuck).await;
+    }
     operator.stop().await;
     run.fleet.stop_all().await;
-    let url = run.cluster.url();
-    let mut history = History::gather(&url, folder).await.context("the history")?;
-    history.limits.stalled = stalled;
+    let mut history = match History::gather(&run.cluster.url(), folder).await {
+        Err(error) if !stuck.is_empty() => {
+            stuck.push(format!("the history cannot be read: {error:#}"));
+            History::default()
+        }
+        gathered => gathered.context("the history")?,
+    };
+    history.limits.stalled = left.map_or(0, |left| left.jobs);
     let verdict = tokio::task::spawn_blocking(move || {
         let verdict = check::check(&history);
         (verdict, history)
     });
     let (verdict, history) = verdict.await?;
-    if !verdict.violations.is_empty() {
+    let report = Report { stuck, ..Report::of(&run.plan, inflicted, &history, verdict) };
+    if !report.is_sound() {
         run.cluster.keep_log(folder);
     }
-    Ok(Report::of(&run.plan, inflicted, &history, verdict))
+    Ok(report)
 }
 
 impl Run {
     /// Waits for a moment of the run.
     async fn until(&self, began: Instant, at: Duration) {
         sleep_until(began + at).await;
+    }
+
+    /// Tells, and writes down, why the run does not come to its end, and what is to be seen of that.
+    async fn keep_dump(&self, folder: &Path, why: &[String]) {
+        let places: Vec<_> = self.fleet.places().map(|place| place.describe()).collect();
+        let dump = format!("{}\n\n{}", why.join("\n"), stuck::dump(&self.cluster.url(), &places).await);
+        said(&dump);
+        if let Err(error) = std::fs::write(folder.join("stuck"), dump) {
+            said(&format!("`stuck` cannot be written: {error}"));
+        }
     }
 
     fn fault(&self, kind: &str) {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use outbox::Outbox;
 use sqlx::PgPool;
-use sqlx::postgres::PgPoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::Run;
 use crate::ledger::Ledger;
@@ -17,6 +18,10 @@ use crate::node;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
+/// Longest statement: a table that is locked is left for the next look.
+const STATEMENT: &str = "5s";
+/// Longest wait for a look, and for the operator's beginning and end.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The operator, until it is told to stop.
 pub(super) struct Operator {
@@ -27,14 +32,17 @@ pub(super) struct Operator {
 impl Operator {
     pub(super) async fn start(run: &Arc<Run>, ledger: &Ledger) -> anyhow::Result<Self> {
         let stop = watch::Sender::new(false);
-        let outbox = outbox(&run.cluster.url(), ledger).await?;
+        let outbox = timeout(PATIENCE, outbox(&run.cluster.url(), ledger)).await.context("the operator's outbox")??;
         let work = tokio::spawn(work(Arc::clone(run), outbox, ledger.clone(), stop.subscribe()));
         Ok(Self { stop, work })
     }
 
     pub(super) async fn stop(self) {
         self.stop.send_replace(true);
-        let _ = self.work.await;
+        let mut work = self.work;
+        if timeout(PATIENCE, &mut work).await.is_err() {
+            work.abort();
+        }
     }
 }
 
@@ -46,13 +54,13 @@ async fn work(run: Arc<Run>, mut outbox: Outbox, ledger: Ledger, mut stopped: wa
             () = sleep(EVERY) => {}
         }
         if run.cluster.url() != url {
-            match self::outbox(&run.cluster.url(), &ledger).await {
-                Ok(moved) => (outbox, url) = (moved, run.cluster.url()),
-                Err(_) => continue,
+            match timeout(PATIENCE, self::outbox(&run.cluster.url(), &ledger)).await {
+                Ok(Ok(moved)) => (outbox, url) = (moved, run.cluster.url()),
+                _ => continue,
             }
         }
         // The database may be away.
-        let _ = round(&outbox).await;
+        let _ = timeout(PATIENCE, round(&outbox)).await;
     }
 }
 
@@ -70,7 +78,9 @@ async fn round(outbox: &Outbox) -> anyhow::Result<()> {
 }
 
 async fn outbox(url: &str, ledger: &Ledger) -> anyhow::Result<Outbox> {
-    let pool: PgPool =
-        PgPoolOptions::new().max_connections(2).acquire_timeout(Duration::from_secs(3)).connect_lazy(url)?;
+    let options: PgConnectOptions = url.parse()?;
+    let options = options.application_name("operator").options([("statement_timeout", STATEMENT)]);
+    let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(Duration::from_secs(3));
+    let pool: PgPool = pool.connect_lazy_with(options);
     Ok(node::builder(&pool, ledger).name("operator").build().await?)
 }

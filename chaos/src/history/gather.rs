@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use sqlx::postgres::{PgConnectOptions, PgRow};
@@ -13,6 +14,11 @@ use uuid::Uuid;
 use super::audit::{Service, Step, What, WorkerStep, WorkerWhat};
 use super::{Effect, History, JobKey, Stored};
 use crate::ledger;
+
+/// Longest wait for a connection, and for the answer to a question while faults go on: a table that is locked has none.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Longest wait for each part of the whole history.
+const PART: Duration = Duration::from_mins(2);
 
 /// The outbox's tables, and those of this crate.
 ///
@@ -43,9 +49,11 @@ pub async fn work_left(url: &str, failing: &[&str]) -> anyhow::Result<Work> {
     let text = "select (select count(*) from system.job_live) \
                      + (select count(*) from system.job_failed where job_type <> all ($1)), \
                        (select last_value from chaos.no)";
-    let mut connection = connect(url).await?;
-    let row = sqlx::query(text).bind(failing).fetch_one(&mut connection).await?;
-    Ok(Work { jobs: u64::try_from(row.try_get::<i64, _>(0)?)?, steps: row.try_get(1)? })
+    asked(async {
+        let row = sqlx::query(text).bind(failing).fetch_one(&mut connect(url, ANSWER).await?).await?;
+        Ok(Work { jobs: u64::try_from(row.try_get::<i64, _>(0)?)?, steps: row.try_get(1)? })
+    })
+    .await
 }
 
 /// How far a run is.
@@ -69,9 +77,11 @@ impl fmt::Display for Progress {
 pub async fn progress(url: &str) -> anyhow::Result<Progress> {
     let text = "select (select count(*) from system.job_live), (select count(*) from system.job_succeeded), \
                        (select count(*) from system.job_failed)";
-    let mut connection = connect(url).await?;
-    let row = sqlx::query(text).fetch_one(&mut connection).await?;
-    Ok(Progress { live: row.try_get(0)?, succeeded: row.try_get(1)?, failed: row.try_get(2)? })
+    asked(async {
+        let row = sqlx::query(text).fetch_one(&mut connect(url, ANSWER).await?).await?;
+        Ok(Progress { live: row.try_get(0)?, succeeded: row.try_get(1)?, failed: row.try_get(2)? })
+    })
+    .await
 }
 
 /// The moment of the last step that is there, in microseconds: what was answered as committed before it is there too, because
@@ -81,13 +91,20 @@ pub async fn progress(url: &str) -> anyhow::Result<Progress> {
 /// When the database does not answer.
 pub async fn last_survived(url: &str) -> anyhow::Result<i64> {
     let text = "select coalesce((extract(epoch from max(at)) * 1000000)::bigint, 0) from chaos.step";
-    Ok(sqlx::query_scalar(text).fetch_one(&mut connect(url).await?).await?)
+    asked(async { Ok(sqlx::query_scalar(text).fetch_one(&mut connect(url, ANSWER).await?).await?) }).await
 }
 
-async fn connect(url: &str) -> anyhow::Result<PgConnection> {
+/// A connection past the proxies, whose statements take at most `limit`.
+pub(crate) async fn connect(url: &str, limit: Duration) -> anyhow::Result<PgConnection> {
     let options: PgConnectOptions = url.parse()?;
-    let connecting = PgConnection::connect_with(&options);
-    Ok(tokio::time::timeout(std::time::Duration::from_secs(5), connecting).await??)
+    let limit = limit.as_millis().to_string();
+    let options = options.application_name("conductor").options([("statement_timeout", limit)]);
+    Ok(tokio::time::timeout(ANSWER, PgConnection::connect_with(&options)).await??)
+}
+
+/// Asks, and does not wait for ever: a server that is gone without a word keeps no limit of its own.
+async fn asked<T>(asking: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::time::timeout(ANSWER * 3, asking).await.context("the database does not answer")?
 }
 
 impl History {
@@ -98,7 +115,7 @@ impl History {
     pub async fn gather(url: &str, folder: &Path) -> anyhow::Result<Self> {
         let mut history = Self::default();
         history.take_ledgers(ledger::read(folder).context("the ledgers")?);
-        let mut connection = connect(url).await?;
+        let mut connection = connect(url, PART).await?;
         let mut names = Names::default();
         history.business = business(&mut connection).await?;
         history.messages = messages(&mut connection).await?;

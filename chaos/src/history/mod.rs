@@ -14,6 +14,7 @@ use crate::clock::{Monotonic, Wall};
 use crate::ledger::{How, Intended};
 
 pub use audit::{Service, Step, What, WorkerStep, WorkerWhat};
+pub(crate) use gather::connect;
 pub use gather::{Work, last_survived, prepare, progress, work_left};
 
 /// Everything that the checker looks at.
