@@ -50,6 +50,15 @@ fn the_plan_of_a_seed_can_be_read() {
     assert!(plan("1").contains("failover to a synchronous replica"), "ten minutes are long enough for one");
 }
 
+/// Who asks for help is told what to type, not what the program behind it is called.
+#[test]
+fn help_names_the_command() {
+    let output = program().args(["run", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("Usage: cargo xtask chaos"), "{help}");
+    assert!(!help.contains("outbox-chaos"), "{help}");
+}
+
 /// Carries out a plan of a worker and a publisher, in a folder of its own, and answers with that folder.
 async fn carried_out(name: &str, seconds: u64, faults: Vec<(f64, Kind)>, patience: Patience) -> (Report, PathBuf) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Ending, Lives, Rule, Verdict};
 use crate::clock::Monotonic;
@@ -90,7 +91,7 @@ fn overlaps(
             }
             let ended = earlier.ended.map_or_else(|| absences.died(&earlier.node), |(at, _)| at);
             let cancelled = if rescued {
-                absences.goes_on(&earlier.node, later.began).plus(history.limits.grace)
+                absences.at_work_for(&earlier.node, later.began, history.limits.grace)
             } else {
                 later.began
             };
@@ -118,6 +119,9 @@ impl<'a> Absences<'a> {
         for one in &history.frozen {
             frozen.entry(&one.node).or_default().push((one.from, one.to));
         }
+        for times in frozen.values_mut() {
+            times.sort();
+        }
         Self { deaths: history.deaths.iter().map(|death| (&*death.node, death.at)).collect(), frozen }
     }
 
@@ -126,10 +130,18 @@ impl<'a> Absences<'a> {
         self.deaths.get(&**node).copied().unwrap_or(Monotonic(u64::MAX))
     }
 
-    /// When a process goes on that may stand still at this moment, or be stopped before it has done what it should have.
-    fn goes_on(&self, node: &Arc<str>, at: Monotonic) -> Monotonic {
-        let frozen = self.frozen.get(&**node).into_iter().flatten().filter(|(from, _)| *from <= at);
-        frozen.map(|(_, to)| *to).chain([at]).max().unwrap_or(at)
+    /// When a process has been at work for so long since this moment. It may stand still then, and again before it has done what it
+    /// should have.
+    fn at_work_for(&self, node: &Arc<str>, since: Monotonic, long: Duration) -> Monotonic {
+        let (mut at, mut left) = (since.0, u64::try_from(long.as_nanos()).unwrap_or(u64::MAX));
+        for (from, to) in self.frozen.get(&**node).into_iter().flatten().filter(|(_, to)| *to > since) {
+            let worked = from.0.saturating_sub(at);
+            if worked > left {
+                break;
+            }
+            (at, left) = (at.max(to.0), left - worked);
+        }
+        Monotonic(at.saturating_add(left))
     }
 }
 
@@ -212,6 +224,25 @@ mod tests {
         assert_eq!(scene.broken(), [], "it stood still");
         scene.history.executions[0].ended = first(140);
         assert_eq!(scene.broken(), [Rule::NoOverlap], "it went on at second 12");
+    }
+
+    /// A process that is stopped again before it could cancel has not outlived anything; it has its time when it goes on.
+    #[test]
+    fn a_process_that_stands_still_twice_has_its_time_behind_both() {
+        let mut scene = Scene::rescued();
+        let frozen = |from: u64, to: u64| Frozen {
+            node: WORKER.into(),
+            from: Monotonic(from * SECOND / 100),
+            to: Monotonic(to * SECOND / 100),
+        };
+        scene.history.frozen = vec![frozen(1_201, 1_500), frozen(900, 1_200)];
+        for (ended, broken) in [(1_501, &[][..]), (1_575, &[]), (1_585, &[Rule::NoOverlap])] {
+            scene.history.executions[0].ended = Some((Monotonic(ended * SECOND / 100), How::Dropped));
+            assert_eq!(scene.broken(), broken, "{ended}");
+        }
+        // It had all its time between the two.
+        scene.history.frozen = vec![frozen(900, 1_200), frozen(1_300, 1_500)];
+        assert_eq!(scene.broken(), [Rule::NoOverlap]);
     }
 
     #[test]

@@ -97,8 +97,8 @@ fn options() -> Options {
         ("max_wal_size", "2GB"),
         // A replica that lost its primary looks for it again soon.
         ("wal_retrieve_retry_interval", "300ms"),
-        // What the guide to operations recommends: a client that has vanished holds nothing for long. It is longer than a process
-        // stands still, and than the network is silent; sessions that hold something on purpose set their own.
+        // As a server in production should have them: a client that has vanished holds nothing for long. It is longer than a
+        // process stands still, and than the network is silent; sessions that hold something on purpose set their own.
         ("idle_in_transaction_session_timeout", "10s"),
         ("tcp_keepalives_idle", "5"),
         ("tcp_keepalives_interval", "2"),
