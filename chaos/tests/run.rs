@@ -63,12 +63,12 @@ fn help_names_the_command() {
 async fn carried_out(name: &str, seconds: u64, faults: Vec<(f64, Kind)>, patience: Patience) -> (Report, PathBuf) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("a folder for the run");
     let faults = faults.into_iter().map(|(at, kind)| Fault { at: Duration::from_secs_f64(at), kind }).collect();
     let nodes = Nodes { workers: 1, publishers: 1 };
     let plan = Plan { seed: 7, length: Duration::from_secs(seconds), nodes, faults, failover: None };
     let program = Path::new(env!("CARGO_BIN_EXE_outbox-chaos"));
-    let report = carry_out(plan, 40.0, &folder, program, patience).await.unwrap();
+    let report = carry_out(plan, 40.0, &folder, program, patience).await.expect("the run can be carried out");
     (report, folder)
 }
 
