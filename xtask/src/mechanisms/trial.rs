@@ -68,10 +68,9 @@ impl Trials {
         let output = self.copy.target.join("said.txt");
         let mut cargo = self.cargo(which);
         cargo.args(["--", "--exact", name, "--nocapture", "--test-threads=1"]);
-        cargo
-            .env("RUST_BACKTRACE", "0")
-            .stdout(File::create(&output)?)
-            .stderr(File::options().append(true).open(&output)?);
+        // One file, one position: neither writes over the other.
+        let file = File::create(&output)?;
+        cargo.env("RUST_BACKTRACE", "0").stdout(file.try_clone()?).stderr(file);
         let status = Running::start(&mut cargo)?.wait_for(LIMIT)?;
         let mut said = Vec::new();
         File::open(&output)?.read_to_end(&mut said)?;
@@ -94,7 +93,7 @@ impl Trials {
 
 /// What the test said as it failed: the text behind the first line of its panic, in one line.
 fn message(said: &str) -> String {
-    let mut lines = said.lines().skip_while(|line| !(line.contains("panicked at") && line.starts_with("thread '")));
+    let mut lines = said.lines().skip_while(|line| !(line.contains("panicked at") && line.contains("thread '")));
     let place = lines.next().unwrap_or("it ended without a panic");
     let text: Vec<_> = lines
         .take_while(|line| !line.starts_with("note: ") && !line.trim().is_empty())
