@@ -116,13 +116,16 @@ impl Shop {
             let set = format!("execute format('alter database %I set {name} = {value}', current_database())");
             sandbox.execute(&format!("do $$ begin {set}; end $$")).await;
         }
-        // Also for those that are open, a pooler's among them.
+        // Also for those that are open, a pooler's among them; but not for the one that says so, nor for those that come behind them.
         let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
-        sandbox.execute(&format!("select pg_terminate_backend(pid) {others}")).await;
-        eventually("they have ended", async || {
-            (sandbox.number(&format!("select count(*) {others}")).await == 0).then_some(())
-        })
-        .await;
+        let now = sandbox.number("select (extract(epoch from clock_timestamp()) * 1000000)::bigint").await;
+        let own = format!(
+            "with ended as (select pg_terminate_backend(pid) {others}) select (pg_backend_pid() + 0 * count(*))::bigint from ended"
+        );
+        let own = sandbox.number(&own).await;
+        let left =
+            format!("select count(*) {others} and pid <> {own} and backend_start < to_timestamp({now} / 1000000.0)");
+        eventually("they have ended", async || (sandbox.number(&left).await == 0).then_some(())).await;
         Self::on(sandbox).await
     }
 
