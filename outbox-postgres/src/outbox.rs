@@ -137,7 +137,7 @@ impl Outbox {
     /// How this process's worker is, for liveness and readiness probes: from memory, at once, without asking the database.
     ///
     /// ```no_run
-    /// # async fn probes(outbox: &outbox::Outbox) {
+    /// # async fn probes(outbox: &outbox_postgres::Outbox) {
     /// let health = outbox.health();
     /// let (live, ready) = (health.is_live(), health.is_ready());
     /// println!("{health}");
