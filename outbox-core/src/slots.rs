@@ -62,7 +62,7 @@ impl Slots {
         (module, self.modules[module])
     }
 
-    /// Whether a job that crashed before may start now.
+    /// Whether a job that has to run alone of its kind may start now.
     #[must_use]
     pub fn free_for_crashed(&self) -> bool {
         !self.crashed_runs && self.free > 0

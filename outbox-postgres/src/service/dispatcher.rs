@@ -199,7 +199,7 @@ impl Dispatcher {
         None
     }
 
-    /// A started job is done. Answers whether another claim is due at once: jobs that crashed before come one at a time.
+    /// A started job is done. Answers whether another claim is due at once: jobs that have to run alone come one at a time.
     pub(crate) fn finished(&mut self, ended: &Ended) -> bool {
         self.slots.give(ended.handler, ended.risk);
         self.paces[ended.handler].ran(ended.ran);

@@ -199,7 +199,7 @@ impl Worker {
                 Ran::Unsettled(settlement) => {
                     drop(outcomes.send(settlement).await);
                     if slot.risk == Risk::Alone {
-                        // The next one that crashed before may take the process down, and this one must not be charged for it.
+                        // The next one that has to run alone may take the process down, and this one must not be charged for it.
                         tokio::select! {
                             () = in_hand.until_settled((job_id, claim_id)) => {}
                             () = kill.cancelled() => {}
