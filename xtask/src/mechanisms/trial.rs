@@ -1,6 +1,6 @@
 //! Runs the tests in the copy, with and without a mechanism.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::File;
 use std::io::Read as _;
@@ -56,7 +56,10 @@ impl Trials {
         for edit in &entry.edits {
             taken.0.push(Taken::out(self.copy.folder.join(&edit.file), edit)?);
         }
-        self.run(&entry.test)
+        let noticed = self.run(&entry.test)?;
+        // A verdict on what somebody changed meanwhile would be one on something else.
+        taken.stand()?;
+        Ok(noticed)
     }
 
     fn run(&self, test: &[String]) -> Result<Noticed, Box<dyn Error>> {
@@ -107,6 +110,19 @@ fn message(said: &str) -> String {
 /// Put back last first, so that a file which lost two parts gets both back.
 struct AllTaken(Vec<Taken>);
 
+impl AllTaken {
+    /// Whether each file is still as it was put in; where one lost several parts, the last edit tells.
+    fn stand(&self) -> Result<(), Box<dyn Error>> {
+        let files: BTreeMap<_, _> = self.0.iter().map(|taken| (&taken.file, &taken.without)).collect();
+        for (file, without) in files {
+            if std::fs::read_to_string(file)? != *without {
+                return Err(format!("{} was changed while the test ran", file.display()).into());
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Drop for AllTaken {
     fn drop(&mut self) {
         while self.0.pop().is_some() {}
@@ -117,13 +133,15 @@ impl Drop for AllTaken {
 struct Taken {
     file: PathBuf,
     text: String,
+    without: String,
 }
 
 impl Taken {
     fn out(file: PathBuf, edit: &Edit) -> Result<Self, Box<dyn Error>> {
         let text = std::fs::read_to_string(&file)?;
-        std::fs::write(&file, edit.apply(&text)?)?;
-        Ok(Self { file, text })
+        let without = edit.apply(&text)?;
+        std::fs::write(&file, &without)?;
+        Ok(Self { file, text, without })
     }
 }
 
