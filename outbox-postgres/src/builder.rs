@@ -16,6 +16,7 @@ use crate::executing::Executing;
 use crate::fan_out::FanOut;
 use crate::lane::Lane;
 use crate::outbox::{Inner, Outbox};
+use crate::profile::Profile;
 use crate::schema::Schema;
 use crate::step::Statements;
 use crate::wake::Wake;
@@ -34,6 +35,27 @@ pub struct OutboxBuilder {
     config: Config,
     schema: Option<String>,
     lease: Option<Duration>,
+    profiles: Vec<Profile>,
+    said: Said,
+}
+
+/// What was said for itself, whatever the profile.
+#[derive(Debug, Default)]
+struct Said {
+    batch: Option<u32>,
+    prefetch: Option<u32>,
+    poll_interval: Option<Duration>,
+}
+
+impl Said {
+    fn within(&self, profile: Profile) -> Profile {
+        Profile {
+            batch: self.batch.unwrap_or(profile.batch),
+            prefetch: self.prefetch.unwrap_or(profile.prefetch),
+            poll_interval: self.poll_interval.unwrap_or(profile.poll_interval),
+            debounce: profile.debounce,
+        }
+    }
 }
 
 impl OutboxBuilder {
@@ -45,6 +67,8 @@ impl OutboxBuilder {
             config: Config::default(),
             schema: None,
             lease: None,
+            profiles: Vec::new(),
+            said: Said::default(),
         }
     }
 
@@ -68,6 +92,13 @@ impl OutboxBuilder {
         self
     }
 
+    /// What it is tuned for: `Profile::low_latency()`, `Profile::high_throughput()`, or between the two, the default.
+    /// `.batch(..)`, `.prefetch(..)` and `.poll_interval(..)` win over it, before or behind it.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profiles.push(profile);
+        self
+    }
+
     /// Most executions at once in this process. Default: 16.
     pub fn concurrency(mut self, most: u32) -> Self {
         self.config.concurrency = most;
@@ -80,15 +111,16 @@ impl OutboxBuilder {
         self
     }
 
-    /// Most jobs of one claim. Default: 100.
+    /// Most jobs of one claim. Default: the [`Profile`]'s, 100.
     pub fn batch(mut self, most: u32) -> Self {
-        self.config.batch = most;
+        self.said.batch = Some(most);
         self
     }
 
-    /// Most claimed jobs that wait in memory beside those that run; 0 claims into free slots only. Default: 100.
+    /// Most claimed jobs that wait in memory beside those that run; 0 claims into free slots only. Default: the
+    /// [`Profile`]'s, 100.
     pub fn prefetch(mut self, most: u32) -> Self {
-        self.config.prefetch = most;
+        self.said.prefetch = Some(most);
         self
     }
 
@@ -99,9 +131,9 @@ impl OutboxBuilder {
         self
     }
 
-    /// How often an idle worker looks for due jobs, a fifth more at most: 1 ms to a day. Default: 1 s.
+    /// How often an idle worker looks for due jobs, a fifth more at most: 1 ms to a day. Default: the [`Profile`]'s, 1 s.
     pub fn poll_interval(mut self, interval: Duration) -> Self {
-        self.config.poll_interval = interval;
+        self.said.poll_interval = Some(interval);
         self
     }
 
@@ -204,15 +236,20 @@ impl OutboxBuilder {
                 None => faults.push(SettingFault::Lease(length)),
             }
         }
-        if !POLL_BOUNDS.contains(&self.config.poll_interval) {
-            faults.push(SettingFault::PollInterval(self.config.poll_interval));
+        if self.profiles.iter().any(|profile| *profile != self.profiles[0]) {
+            faults.push(SettingFault::Profiles);
+        }
+        self.config.profile = self.said.within(self.profiles.first().copied().unwrap_or_default());
+        let profile = self.config.profile;
+        if !POLL_BOUNDS.contains(&profile.poll_interval) {
+            faults.push(SettingFault::PollInterval(profile.poll_interval));
         }
         if self.config.transaction_pooler && self.config.direct.is_some() {
             faults.push(SettingFault::Contradiction("transaction_pooler", "direct"));
         }
         let numbers = [
             ("concurrency", self.config.concurrency),
-            ("batch", self.config.batch),
+            ("batch", profile.batch),
             ("crash_limit", self.config.crash_limit),
         ];
         faults.extend(numbers.iter().filter(|(_, number)| *number == 0).map(|(option, _)| SettingFault::Zero(option)));
@@ -248,7 +285,7 @@ impl OutboxBuilder {
         let direct = self.config.direct.clone();
         let options = direct.map_or_else(|| self.pool.connect_options(), |Direct(server)| Arc::new(server));
         let lane = Lane::new(&options, self.config.sharing(), "wake");
-        let wake = Wake::new(lane, self.config.schema.channel(), self.config.poll_only);
+        let wake = Wake::new(lane, self.config.schema.channel(), self.config.poll_only, self.config.profile.debounce);
         let inner = Arc::new(Inner {
             statements: Statements::new(&self.config.schema),
             pool: self.pool,

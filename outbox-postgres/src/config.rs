@@ -9,6 +9,7 @@ use outbox_core::transition::DEFAULT_CRASH_LIMIT;
 use sqlx::postgres::PgConnectOptions;
 
 use crate::lane::Sharing;
+use crate::profile::Profile;
 use crate::schema::Schema;
 
 /// All settings, checked.
@@ -22,12 +23,9 @@ pub(crate) struct Config {
     /// Most executions at once in the process.
     pub(crate) concurrency: u32,
     pub(crate) module_concurrency: BTreeMap<String, u32>,
-    /// Most rows of one claim.
-    pub(crate) batch: u32,
-    /// Most jobs that wait in memory beside those that run.
-    pub(crate) prefetch: u32,
+    /// Batches, prefetch, polling and NOTIFY, as the profile or the single settings have them.
+    pub(crate) profile: Profile,
     pub(crate) lease: Lease,
-    pub(crate) poll_interval: Duration,
     /// Neither NOTIFY nor LISTEN.
     pub(crate) poll_only: bool,
     /// What the engine connects to is a pooler that lends a session for one transaction.
@@ -63,10 +61,8 @@ impl Default for Config {
             modules: None,
             concurrency: 16,
             module_concurrency: BTreeMap::new(),
-            batch: 100,
-            prefetch: 100,
+            profile: Profile::default(),
             lease: Lease::default(),
-            poll_interval: Duration::from_secs(1),
             poll_only: false,
             transaction_pooler: false,
             direct: None,

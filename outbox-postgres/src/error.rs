@@ -243,6 +243,9 @@ pub enum SettingFault {
     /// Two settings of which one says the opposite of the other.
     #[error("`.{0}` and `.{1}` contradict each other: the engine's own connections go one way")]
     Contradiction(&'static str, &'static str),
+    /// Two profiles, of which one would silently lose.
+    #[error("`.profile` is said twice and differently: an outbox has one profile, and single settings beside it")]
+    Profiles,
     /// A module that declares no handler.
     #[error(
         "`.{option}` names the module `{module}`, but no linked subscriber has a name that begins with `{module}.`; linked are: {linked}"

@@ -13,8 +13,6 @@ use tokio::sync::{Mutex, Notify};
 use crate::error::told;
 use crate::lane::{Lane, LaneError};
 
-/// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
-const DEBOUNCE: Duration = Duration::from_millis(10);
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -24,6 +22,8 @@ pub(crate) struct Wake {
     channel: String,
     /// No NOTIFY at all: poll-only mode.
     silent: bool,
+    /// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
+    debounce: Duration,
     wanted: AtomicBool,
     /// Held by the one sender of wakes, through the pause behind each too.
     sender: Mutex<()>,
@@ -31,11 +31,12 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    pub(crate) fn new(lane: Lane, channel: String, silent: bool) -> Self {
+    pub(crate) fn new(lane: Lane, channel: String, silent: bool, debounce: Duration) -> Self {
         Self {
             local: Notify::new(),
             channel,
             silent,
+            debounce,
             wanted: AtomicBool::new(false),
             sender: Mutex::default(),
             lane: Mutex::new(lane),
@@ -90,7 +91,7 @@ async fn notify(wake: Arc<Wake>) {
             if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}", wake.channel)).await {
                 tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
             }
-            tokio::time::sleep(DEBOUNCE).await;
+            tokio::time::sleep(wake.debounce).await;
         }
         std::mem::forget(unsent);
         drop(turn);

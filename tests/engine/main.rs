@@ -29,6 +29,7 @@ mod payload;
 mod poison;
 mod pooler;
 mod process;
+mod profile;
 mod proxy;
 mod publish;
 mod publish_all;

@@ -89,8 +89,12 @@ impl Worker {
         let (finished, mut slots) = mpsc::unbounded_channel();
         let executions = TaskTracker::new();
         let config = self.outbox.config();
-        let mut dispatcher =
-            Dispatcher::new(Arc::clone(&self.roster), self.roster.slots(&self.outbox), config.batch, config.prefetch);
+        let mut dispatcher = Dispatcher::new(
+            Arc::clone(&self.roster),
+            self.roster.slots(&self.outbox),
+            config.profile.batch,
+            config.profile.prefetch,
+        );
         let mut due = true;
         let mut asked = false;
         let mut underway = Underway::default();
@@ -146,7 +150,7 @@ impl Worker {
     fn poll_interval(&self) -> Duration {
         let config = self.outbox.config();
         let hears = !config.listens() || self.outbox.vitals().listening() == Listening::Hears;
-        if hears { config.poll_interval } else { config.poll_interval.min(UNHEARD_POLL) }
+        if hears { config.profile.poll_interval } else { config.profile.poll_interval.min(UNHEARD_POLL) }
     }
 
     /// Says that the loop comes round, and what does not end.
