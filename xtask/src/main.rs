@@ -3,6 +3,7 @@
 
 mod arguments;
 mod artifacts;
+mod bench;
 mod chaos;
 mod child;
 mod demo;
@@ -52,6 +53,10 @@ The project's own commands. None needs a database to be there.
                                       moves to a replica. --keep: keep the run's files in any case.
                                       --json: the summary as one line. --plan: print which faults the seed holds.
                                       --release: with programs that are optimized. --help: the other arguments.
+  cargo xtask bench [--only drain,publish] [--pairs 9] [--scale 1] [--json FILE] [ARGUMENT..]
+                                      Measure outbox and the least SQL that does the same, in turns on one server with
+                                      durable settings, and say which targets are met. Builds with --release.
+                                      --help: the other arguments.
   cargo xtask previous                Build the release that tests/previous/released.toml names too, and run it on the
                                       tables of today, alone and beside the binaries of today.
   cargo xtask help                    Show this.
@@ -75,6 +80,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "chaos" => chaos::command(arguments),
+        "bench" => bench::command(&arguments),
         "postgres" => postgres::command(arguments),
         "previous" => previous::command(&arguments),
         "help" | "--help" | "-h" => {

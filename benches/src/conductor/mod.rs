@@ -1,0 +1,125 @@
+//! The conductor: one throwaway server, every side of every work in turns, and what came of it.
+
+mod child;
+mod document;
+mod performance;
+mod process;
+mod rounds;
+mod server;
+mod sides;
+mod table;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::measure::Cell;
+use crate::targets::{TARGETS, Verdict};
+use crate::works::{self, Work};
+use server::Stage;
+use sides::Contestants;
+
+/// How often, how much, and of what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only these works.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds, in each of which every side has its turn.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: u32,
+    /// How much of each work is done, as a part of all of it.
+    #[arg(long, default_value_t = 1.0, value_parser = scale)]
+    scale: f64,
+    /// A hundredth of each work, and one round: to see that everything runs. Its figures mean nothing.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Write every cell and verdict to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Another program that does the works, by the protocol of benches/README.md.
+    #[arg(long = "contestant", value_name = "NAME=PROGRAM")]
+    contestants: Vec<String>,
+}
+
+/// A part of the work that is done in moments.
+const QUICK: f64 = 0.01;
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    (scale > 0.0 && scale.is_finite()).then_some(scale).ok_or_else(|| "it is to be above 0".to_owned())
+}
+
+/// What a run was.
+#[derive(Debug)]
+struct Run {
+    scale: f64,
+    pairs: u32,
+    server: String,
+    works: Vec<(&'static Work, Vec<Cell>)>,
+}
+
+/// Measures and tells.
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let works = works::chosen(&arguments.only)?;
+    let contestants = Contestants::read(&arguments.contestants)?;
+    let (scale, pairs) = if arguments.quick { (QUICK, 1) } else { (arguments.scale, arguments.pairs) };
+    let mut stage = Stage::start().await?;
+    let mut run = Run { scale, pairs, server: stage.describe().to_owned(), works: Vec::new() };
+    println!("{}; {pairs} rounds at scale {scale}", run.server);
+    for work in works {
+        let cells = measure(&mut stage, work, &contestants, scale, pairs).await?;
+        table::print_work(work, &cells);
+        run.works.push((work, cells));
+    }
+    let verdicts = run.verdicts();
+    table::print_verdicts(&verdicts);
+    if let Some(file) = &arguments.json {
+        let text = serde_json::to_string_pretty(&document::of(&run, &verdicts))?;
+        std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// All rounds of a work.
+async fn measure(
+    stage: &mut Stage,
+    work: &'static Work,
+    contestants: &Contestants,
+    scale: f64,
+    pairs: u32,
+) -> anyhow::Result<Vec<Cell>> {
+    let sides = contestants.of(work);
+    let mut cells = Vec::new();
+    for (round, side) in rounds::turns(sides.len(), pairs.min(work.most_rounds)) {
+        let command = sides[side].command(work, scale);
+        let name = &sides[side].name;
+        let (done, readings) =
+            performance::perform(stage, command).await.with_context(|| format!("{name} at {}", work.key))?;
+        table::print_cell(work, round, name, &done);
+        cells.push(Cell::new(name, round, done, readings));
+    }
+    Ok(cells)
+}
+
+impl Run {
+    /// Of the targets whose works were done.
+    fn verdicts(&self) -> Vec<Verdict> {
+        let judged = TARGETS.iter().filter_map(|target| {
+            let (work, cells) = self.works.iter().find(|(work, _)| work.key == target.work)?;
+            Some(target.judge(work, cells))
+        });
+        judged.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_is_a_positive_number() {
+        assert_eq!(scale("0.1"), Ok(0.1));
+        assert!(scale("0").is_err() && scale("-1").is_err() && scale("inf").is_err() && scale("much").is_err());
+    }
+}

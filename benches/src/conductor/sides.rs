@@ -1,0 +1,86 @@
+//! Who takes part, and how each is started.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::works::Work;
+
+/// The programs of a run.
+#[derive(Debug)]
+pub(super) struct Contestants {
+    this: PathBuf,
+    others: Vec<Side>,
+}
+
+/// One of them, under the name that the table has.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Side {
+    pub(super) name: String,
+    program: PathBuf,
+}
+
+impl Contestants {
+    /// This program's sides, and those that were named as `NAME=PROGRAM`.
+    pub(super) fn read(others: &[String]) -> anyhow::Result<Self> {
+        let this = std::env::current_exe().context("where this program is")?;
+        Ok(Self { this, others: others.iter().map(|other| Side::read(other)).collect::<anyhow::Result<_>>()? })
+    }
+
+    /// Those who do a work, ours first.
+    pub(super) fn of(&self, work: &Work) -> Vec<Side> {
+        let own = work.sides.iter().map(|side| Side { name: (*side).to_owned(), program: self.this.clone() });
+        let others = self.others.iter().filter(|_| work.open).cloned();
+        own.chain(others).collect()
+    }
+}
+
+impl Side {
+    fn read(text: &str) -> anyhow::Result<Self> {
+        let (name, program) = text.split_once('=').with_context(|| format!("`{text}` is not NAME=PROGRAM"))?;
+        anyhow::ensure!(!name.is_empty() && !program.is_empty(), "`{text}` is not NAME=PROGRAM");
+        anyhow::ensure!(
+            ![crate::works::OURS, crate::works::LIMIT, crate::works::BARE].contains(&name),
+            "`{name}` is a side of this program"
+        );
+        Ok(Self { name: name.to_owned(), program: program.into() })
+    }
+
+    /// What starts it for a work.
+    pub(super) fn command(&self, work: &Work, scale: f64) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["contest", &self.name, work.contest]);
+        for (key, value) in work.arguments(scale) {
+            command.arg(format!("--{key}")).arg(value.to_string());
+        }
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::works::chosen;
+
+    #[test]
+    fn another_program_takes_part_in_the_works_that_are_open_to_it() {
+        let contestants = Contestants::read(&["river=/opt/river".to_owned()]).unwrap();
+        let names = |key: &str| {
+            let work = chosen(&[key.to_owned()]).unwrap()[0];
+            contestants.of(work).into_iter().map(|side| side.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("drain"), ["ours", "limit", "river"]);
+        assert_eq!(names("drain_8"), ["ours", "limit"]);
+    }
+
+    #[test]
+    fn it_is_started_as_the_protocol_says() {
+        let side = Side::read("river=/opt/river").unwrap();
+        let work = chosen(&["publish".to_owned()]).unwrap()[0];
+        let command = side.command(work, 0.1);
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_str().unwrap()).collect();
+        assert_eq!(arguments.join(" "), "contest river publish --events 1000 --connections 8 --fan-out 5");
+        assert!(Side::read("river").is_err() && Side::read("=x").is_err() && Side::read("ours=/x").is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! What a run says at the terminal.
+
+use crate::measure::{Cell, Measure};
+use crate::protocol::Done;
+use crate::stats::Spread;
+use crate::targets::{Verdict, figures};
+use crate::works::Work;
+
+/// Columns behind the rate: heading and figure.
+const COLUMNS: [(&str, Measure); 6] = [
+    ("WAL B", Measure::Wal),
+    ("CPU s/100k", Measure::Cpu),
+    ("peak MB", Measure::PeakMb),
+    ("stmts", Measure::Statements),
+    ("dead", Measure::Dead),
+    ("MB", Measure::TableMb),
+];
+
+/// While it goes on.
+pub(super) fn print_cell(work: &Work, round: u32, side: &str, done: &Done) {
+    eprintln!("  {} {} {side}: {:.2} s", work.key, round + 1, done.seconds);
+}
+
+pub(super) fn print_work(work: &Work, cells: &[Cell]) {
+    println!("\n{}: {}", work.key, work.what);
+    print!("{}", work_table(work, cells));
+}
+
+fn work_table(work: &Work, cells: &[Cell]) -> String {
+    let unit = work.unit.word();
+    let article = if unit == "event" { "an" } else { "a" };
+    let headings = COLUMNS.map(|(heading, _)| format!(" {heading:>10}")).concat();
+    let head = format!("  {:<18} {:>3} {:>10}  {:<17}{headings}", "", "n", format!("{unit}s/s"), "quartiles");
+    let foot = format!("  (medians; WAL bytes and statements {article} {unit})\n");
+    let lines = sides(cells).into_iter().map(|side| side_line(work, cells, side));
+    std::iter::once(head).chain(lines).chain([foot]).collect::<Vec<_>>().join("\n")
+}
+
+fn side_line(work: &Work, cells: &[Cell], side: &str) -> String {
+    let spread = |measure| Spread::of(figures(cells, side, measure, work.unit).into_iter().map(|(_, figure)| figure));
+    let rate = spread(Measure::Rate);
+    let n = rate.map_or(0, |rate| rate.n);
+    let quartiles = rate.map(|rate| format!("{}..{}", figure(rate.q1), figure(rate.q3))).unwrap_or_default();
+    let columns = COLUMNS.map(|(_, measure)| format!(" {:>10}", median(spread(measure)))).concat();
+    format!("  {side:<18} {n:>3} {:>10}  {quartiles:<17}{columns}", median(rate))
+}
+
+fn median(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "-".to_owned(), |spread| figure(spread.median))
+}
+
+/// Sides in the order in which they first had their turn.
+pub(super) fn sides(cells: &[Cell]) -> Vec<&str> {
+    let mut sides: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !sides.contains(&cell.side.as_str()) {
+            sides.push(&cell.side);
+        }
+    }
+    sides
+}
+
+pub(super) fn print_verdicts(verdicts: &[Verdict]) {
+    println!("\ntargets");
+    print!("{}", verdict_table(verdicts));
+}
+
+fn verdict_table(verdicts: &[Verdict]) -> String {
+    let head = ["", "work", "against", "ours", "theirs", "value", "quartiles", "target", ""].map(str::to_owned);
+    std::iter::once(head).chain(verdicts.iter().map(verdict_line)).map(|columns| aligned(&columns)).collect()
+}
+
+fn verdict_line(verdict: &Verdict) -> [String; 9] {
+    let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), figure);
+    let met = match verdict.met {
+        Some(true) => "met",
+        Some(false) => "MISSED",
+        None => "not in this run",
+    };
+    [
+        verdict.key.to_owned(),
+        verdict.work.to_owned(),
+        verdict.against.clone().unwrap_or_default(),
+        number(verdict.ours),
+        number(verdict.theirs),
+        number(verdict.value.map(|value| value.median)),
+        verdict.value.map(|value| format!("{}..{}", figure(value.q1), figure(value.q3))).unwrap_or_default(),
+        verdict.bound.clone(),
+        met.to_owned(),
+    ]
+}
+
+fn aligned([key, work, against, ours, theirs, value, quartiles, bound, met]: &[String; 9]) -> String {
+    format!(
+        "  {key:<14} {work:<12} {against:<18} {ours:>10} {theirs:>10} {value:>7}  {quartiles:<12} {bound:<8} {met}\n"
+    )
+}
+
+/// As precise as such figures are.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1_000.0 => grouped(value),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::tests::cell;
+    use crate::targets::TARGETS;
+    use crate::works::chosen;
+
+    #[test]
+    fn figures_are_as_precise_as_they_are_meant() {
+        let texts = [0.1234, 12.34, 123.4, 1_234.5, 1_234_567.0, -1_234.0].map(figure);
+        assert_eq!(texts, ["0.12", "12.3", "123", "1,234", "1,234,567", "-1,234"]);
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each_side_with_what_is_not_known_left_out() {
+        let work = chosen(&["drain".to_owned()]).unwrap()[0];
+        let text = work_table(work, &[cell("ours", 0, 1_000), cell("limit", 0, 2_000), cell("ours", 1, 3_000)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[1].contains("ours") && lines[1].contains("2,000") && lines[1].contains("1,500..2,500"), "{text}");
+        assert!(lines[2].contains("limit") && lines[2].contains(" - "), "{text}");
+    }
+
+    #[test]
+    fn a_verdict_says_met_missed_or_not_in_this_run() {
+        let work = chosen(&["drain".to_owned()]).unwrap()[0];
+        let cells = [cell("ours", 0, 700), cell("limit", 0, 1_000)];
+        let of_drain = TARGETS.iter().filter(|target| target.key == "drain");
+        let verdicts: Vec<_> = of_drain.map(|target| target.judge(work, &cells)).collect();
+        let text = verdict_table(&verdicts);
+        assert!(text.contains(">= 0.8") && text.contains("MISSED") && text.contains("0.70"), "{text}");
+        assert!(text.contains("peers") && text.contains("not in this run"), "{text}");
+    }
+}

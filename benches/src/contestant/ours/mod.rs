@@ -1,0 +1,6 @@
+//! A user's program: what is public, and nothing else.
+
+pub(super) mod bulk;
+pub(super) mod drain;
+pub(super) mod publish;
+pub(super) mod tx_drain;
