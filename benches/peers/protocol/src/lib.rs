@@ -31,25 +31,25 @@ pub trait Peer: Sized + Send + Sync + 'static {
     const VERSION: &'static str;
 
     /// Lays out the schema and opens the connections.
-    fn prepare(database: &str) -> impl Future<Output = Result<Self>> + Send;
+    fn prepare(database: &str) -> impl Future<Output = Result<Self>>;
 
     /// Brings the planner's statistics up to date, as autovacuum does in a database that is in use.
-    fn analyze(&self) -> impl Future<Output = Result<()>> + Send;
+    fn analyze(&self) -> impl Future<Output = Result<()>>;
 
     /// One transaction: BEGIN, the enqueue of these jobs, COMMIT.
     fn publish(&self, jobs: Vec<Payload>) -> impl Future<Output = Result<()>> + Send;
 
     /// Enqueues many jobs as fast as the library can.
-    fn bulk(&self, numbers: Range<u64>) -> impl Future<Output = Result<()>> + Send;
+    fn bulk(&self, numbers: Range<u64>) -> impl Future<Output = Result<()>>;
 
     /// Enqueues one job and returns when it is committed.
-    fn enqueue(&self, job: Payload) -> impl Future<Output = Result<()>> + Send;
+    fn enqueue(&self, job: Payload) -> impl Future<Output = Result<()>>;
 
     /// Starts the worker, which calls [`handled`] in the handler of each job and goes on until the process ends.
-    fn work(&self) -> impl Future<Output = Result<()>> + Send;
+    fn work(&self) -> impl Future<Output = Result<()>>;
 
     /// How many jobs the database still holds as not completed.
-    fn unfinished(&self) -> impl Future<Output = Result<i64>> + Send;
+    fn unfinished(&self) -> impl Future<Output = Result<i64>>;
 }
 
 /// The `main` of a contestant.

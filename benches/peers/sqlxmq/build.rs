@@ -1,0 +1,3 @@
+fn main() -> anyhow::Result<()> {
+    carried::tell("SQLXMQ_MIGRATIONS", "sqlxmq", "migrations")
+}
