@@ -92,8 +92,8 @@ pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
     BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError, Health,
     InvalidSchema, MigrateError, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish,
-    PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal, Roles, RunError, Schema, SettingFault, Tx,
-    Unclaimed, health, migrate, migrate_schema, shutdown_signal,
+    PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal, Retention, Roles, RunError, Schema,
+    SettingFault, Tx, Unclaimed, health, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

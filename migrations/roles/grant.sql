@@ -6,7 +6,8 @@
 -- granted here for two schemas may use both; another prefix keeps them apart.
 --
 --   publisher  publishes and enqueues. Writes events and jobs and reads neither.
---   worker     runs the engine: all that a publisher may, and reads events. Alters no table and removes no history.
+--   worker     runs the engine: all that a publisher may, and reads events. Alters no table, and removes no history but what has ended
+--              and is older than the least age of its kind.
 --   reader     looks at states, counts, attempts and errors. No payloads, and nothing else that an application wrote into a message.
 --   admin      reads everything; redrives, cancels, retires, activates.
 do $$
@@ -33,8 +34,8 @@ begin
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select max(version) into found_version from migration;
-  if found_version < 10 then
-    raise exception 'the tables in % are at version %, and the roles need version 10', current_schema(), found_version
+  if found_version < 12 then
+    raise exception 'the tables in % are at version %, and the roles need version 12', current_schema(), found_version
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select c.relowner::regrole::text as owner, pg_has_role(current_user, c.relowner, 'usage') as ok into it
@@ -105,13 +106,21 @@ begin
                  'activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)', 'subscription'),
       ('worker', 'update', 'sequence catalogue_fence'),
       ('worker', 'execute', 'function ensure_partitions(interval)'),
+      ('worker', 'execute', 'function prune_succeeded(interval, int)'),
+      ('worker', 'execute', 'function prune_events(interval, int)'),
+      ('worker', 'execute', 'function prune_failed(interval, int)'),
+      ('worker', 'execute', 'function prune_attempts(interval, int)'),
+      ('worker', 'execute', 'function prune_inbox(interval, int)'),
+      ('worker', 'execute', 'function prune_publish_keys(interval, int)'),
       ('admin', 'update (retired_at, activated_at, activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)',
                 'subscription'),
       ('admin', 'execute', 'function redrive(uuid, boolean)'),
       ('admin', 'execute', 'function cancel(uuid, text)')
+    -- Who may delete rows may take any lock; this adds vacuum, which before PostgreSQL 17 is for the owner alone.
+    union all select 'worker', 'maintain', 'job_live' where current_setting('server_version_num')::int >= 170000
     union all select 'admin', 'select', relation
     from unnest(array['migration', 'subscription', 'worker', 'attempt', 'event', 'erasure', 'job', 'job_live', 'job_succeeded',
-                      'job_failed', 'publish_key', 'inbox', 'sequence catalogue_fence']) as t (relation)
+                      'job_failed', 'publish_key', 'inbox', 'retention', 'sequence catalogue_fence']) as t (relation)
   loop
     execute format('grant %s on %s to %I', it.privilege, it.target, prefix || '_' || it.role);
   end loop;

@@ -17,6 +17,7 @@ use crate::fan_out::FanOut;
 use crate::lane::Lane;
 use crate::outbox::{Inner, Outbox};
 use crate::profile::Profile;
+use crate::retention::Retention;
 use crate::schema::Schema;
 use crate::step::Statements;
 use crate::wake::Wake;
@@ -182,6 +183,13 @@ impl OutboxBuilder {
         self
     }
 
+    /// How long what has ended is kept, on every node that says nothing shorter. Default: succeeded jobs for 7 days, events for 30,
+    /// keys for 90, failed jobs for a year; `Retention::off()` removes nothing.
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.config.retention = retention;
+        self
+    }
+
     /// A name for logs and the `worker` table. Default: host name and process id.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();
@@ -256,6 +264,7 @@ impl OutboxBuilder {
         if self.config.module_concurrency.values().any(|most| *most == 0) {
             faults.push(SettingFault::Zero("module_concurrency"));
         }
+        faults.extend(self.config.retention.faults().into_iter().map(SettingFault::Retention));
         let linked: BTreeSet<_> = self.registry.subscribers().iter().map(|one| one.module()).collect();
         let unknown = |option, module: &String| SettingFault::UnknownModule {
             option,

@@ -10,6 +10,7 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::lane::Sharing;
 use crate::profile::Profile;
+use crate::retention::Retention;
 use crate::schema::Schema;
 
 /// All settings, checked.
@@ -36,6 +37,7 @@ pub(crate) struct Config {
     /// In bytes of JSON.
     pub(crate) payload_limit: usize,
     pub(crate) crash_limit: u32,
+    pub(crate) retention: Retention,
 }
 
 /// A server to connect to. Its own `Debug` would print the password.
@@ -69,6 +71,7 @@ impl Default for Config {
             shutdown_budget: Duration::from_secs(10),
             payload_limit: 1024 * 1024,
             crash_limit: DEFAULT_CRASH_LIMIT,
+            retention: Retention::default(),
         }
     }
 }

@@ -246,6 +246,9 @@ pub enum SettingFault {
     /// Two profiles, of which one would silently lose.
     #[error("`.profile` is said twice and differently: an outbox has one profile, and single settings beside it")]
     Profiles,
+    /// An age that would take away what is still needed.
+    #[error("`.retention(..)`: {0}")]
+    Retention(String),
     /// A module that declares no handler.
     #[error(
         "`.{option}` names the module `{module}`, but no linked subscriber has a name that begins with `{module}.`; linked are: {linked}"

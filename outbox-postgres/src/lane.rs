@@ -16,11 +16,11 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 use crate::discreet::discreet;
 use crate::sqlstate::{self, Class};
 
-/// How many connections of its own the engine holds for a worker: claim, settle, renew and upkeep; listen and wake unless it only
+/// How many connections of its own the engine holds for a worker: claim, settle, renew, upkeep and clean; listen and wake unless it only
 /// polls. A process that runs nothing holds wake.
 pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
     let waking = u32::from(!poll_only);
-    if runs_a_worker { 4 + 2 * waking } else { waking }
+    if runs_a_worker { 5 + 2 * waking } else { waking }
 }
 
 /// Longest wait for a new connection. With the longest pause between two tries it stays below five seconds: that is how soon
@@ -28,6 +28,9 @@ pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 /// Longest wait of the server for a row that somebody else has locked.
 const LOCK_LIMIT: Duration = Duration::from_millis(500);
+
+/// Longest that the server works on one statement.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long the server keeps a transaction of this lane open that sends nothing: a process that froze in the middle of one must
 /// not hold its locks, which would keep others from rescuing or from starting.
@@ -38,6 +41,7 @@ pub(crate) struct Lane {
     options: PgConnectOptions,
     sharing: Sharing,
     lock_limit: Duration,
+    statement_limit: Duration,
     connection: Option<PgConnection>,
 }
 
@@ -101,7 +105,7 @@ impl Lane {
     /// A lane for `purpose`, which shows in `pg_stat_activity`.
     pub(crate) fn new(options: &PgConnectOptions, sharing: Sharing, purpose: &str) -> Self {
         let options = options.clone().application_name(&format!("outbox {purpose}")).disable_statement_logging();
-        Self { options, sharing, lock_limit: LOCK_LIMIT, connection: None }
+        Self { options, sharing, lock_limit: LOCK_LIMIT, statement_limit: STATEMENT_LIMIT, connection: None }
     }
 
     /// The same lane with another limit for rows that somebody else has locked.
@@ -109,10 +113,35 @@ impl Lane {
         Self { lock_limit, ..self }
     }
 
+    /// The same lane with another limit for what the server works on.
+    pub(crate) fn with_statement_limit(self, statement_limit: Duration) -> Self {
+        Self { statement_limit, ..self }
+    }
+
     /// Runs one step within `limit`.
     pub(crate) async fn run<T>(
         &mut self,
         limit: Duration,
+        step: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, LaneError> {
+        let begin = (self.sharing == Sharing::Pooled).then(|| self.begin());
+        self.run_with(limit, begin, step).await
+    }
+
+    /// Runs one statement within `limit` that must not stand in a transaction. Behind a transaction pooler it has the session's own
+    /// settings, whatever they are.
+    pub(crate) async fn run_alone<T>(
+        &mut self,
+        limit: Duration,
+        step: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, LaneError> {
+        self.run_with(limit, None, step).await
+    }
+
+    async fn run_with<T>(
+        &mut self,
+        limit: Duration,
+        begin: Option<String>,
         step: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
     ) -> Result<T, LaneError> {
         // Out of the lane while the step runs: a future that is dropped in the middle takes the connection with it, whose state
@@ -122,9 +151,9 @@ impl Lane {
             None => self.connect().await?,
         };
         let run = async {
-            match self.sharing {
-                Sharing::Ours => step(&mut connection).await,
-                Sharing::Pooled => in_transaction(&mut connection, self.begin(), step).await,
+            match begin {
+                None => step(&mut connection).await,
+                Some(begin) => in_transaction(&mut connection, begin, step).await,
             }
         };
         let result = match tokio::time::timeout(limit, run).await {
@@ -176,9 +205,10 @@ impl Lane {
     fn settings(&self, set: &str) -> String {
         // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
         format!(
-            "{set} jit = off; {set} lock_timeout = {}; {set} statement_timeout = '10s'; \
+            "{set} jit = off; {set} lock_timeout = {}; {set} statement_timeout = {}; \
              {set} idle_in_transaction_session_timeout = {}",
             self.lock_limit.as_millis(),
+            self.statement_limit.as_millis(),
             IDLE_LIMIT.as_millis()
         )
     }

@@ -7,7 +7,7 @@
 //!   wakes the workers.
 //! - `step/` is what happens to a row: one verb, one function, one statement beside it, no timing.
 //! - `service/` is when: one loop each, no SQL. The *worker* claims and runs, the *settler* settles, the *lease keeper* renews
-//!   apart from both, *upkeep* rescues, backfills and makes partitions, the *listener* hears of other processes' commits.
+//!   apart from both, *upkeep* rescues, backfills and makes partitions, the *cleaner* prunes and vacuums, the *listener* hears of other processes' commits.
 //!
 //! A job's way:
 //!
@@ -39,6 +39,7 @@ mod operations;
 mod outbox;
 mod profile;
 mod publish;
+mod retention;
 mod roles;
 mod schema;
 mod scope;
@@ -63,6 +64,7 @@ pub use migrate::{migrate, migrate_schema};
 pub use outbox::Outbox;
 pub use profile::Profile;
 pub use publish::{Publish, PublishAll, Published, Publishing, PublishingAll};
+pub use retention::Retention;
 pub use roles::Roles;
 pub use schema::{InvalidSchema, Schema};
 pub use service::{DrainError, Drained};

@@ -47,7 +47,7 @@ macro_rules! migrations {
 }
 
 /// Forward only; a released one never changes.
-static MIGRATIONS: [Migration; 11] = migrations![
+static MIGRATIONS: [Migration; 13] = migrations![
     1 "0001_ulid",
     2 "0002_event",
     3 "0003_job",
@@ -59,6 +59,8 @@ static MIGRATIONS: [Migration; 11] = migrations![
     9 "0009_publish_key_is_final",
     10 "0010_cancel",
     11 "0011_from_ulid_is_ascii",
+    12 "0012_retention",
+    13 "0013_autovacuum",
 ];
 
 /// The newest version that this binary knows.

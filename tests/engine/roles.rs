@@ -118,7 +118,7 @@ impl Granted {
 }
 
 /// What no role but the tables' owner may do.
-const FOR_THE_OWNER: [&str; 12] = [
+const FOR_THE_OWNER: [&str; 15] = [
     "create table :schema.mine (id int)",
     "alter table :schema.job_live add column mine int",
     "drop table :schema.attempt",
@@ -131,6 +131,9 @@ const FOR_THE_OWNER: [&str; 12] = [
     "delete from :schema.attempt",
     "select :schema.erase_event(gen_random_uuid(), 'why')",
     "select :schema.ensure_partition('event', 'x', 'id', '', '')",
+    "update :schema.retention set due_at = now()",
+    "select :schema.retention_begins('failed', '1 day', '0 days')",
+    "select :schema.retention_references(null, null, 1)",
 ];
 
 /// A member of the publisher's role opens an outbox, publishes one and many, with and without keys, also above READ COMMITTED,
@@ -351,6 +354,67 @@ async fn a_worker_neither_alters_tables_nor_removes_history() {
     .await;
 }
 
+/// A worker removes what has ended and is old enough, by itself, and can ask for no less than the least ages; nobody else removes
+/// anything.
+#[tokio::test]
+async fn a_worker_prunes_what_is_old_enough() {
+    let it = Granted::new().await;
+    let old = "insert into :schema.job_failed (id, event_id, job_type, max_attempts, attempts, status, completed_at)
+               values (gen_random_uuid(), gen_random_uuid(), 'a.b', 1, 1, 'failed', now() - interval '2 years');
+               insert into :schema.inbox (handler, key, created_at) values ('a.b', gen_random_uuid(), now() - interval '2 years')";
+    it.floor.sandbox.execute(old).await;
+    let pool = it.member("worker").await;
+    let (logs, guard) = Logs::of_this_thread();
+    let worker = Worker::start(it.floor.outbox_on(pool.clone(), &["desk.once"]).build().await.unwrap());
+    it.floor
+        .until_number("select (select count(*) from :schema.job_failed) + (select count(*) from :schema.inbox)", 0)
+        .await;
+    worker.stop().await;
+    assert_eq!(logs.lines(), [""; 0]);
+    drop(guard);
+    let chores = ["succeeded", "events", "failed", "attempts", "inbox", "publish_keys"];
+    for chore in chores {
+        let too_soon = it.answer(&pool, &format!("select :schema.prune_{chore}('1 hour')")).await;
+        assert_eq!(too_soon.as_deref(), Some("22023"), "{chore}");
+    }
+    for role in ["publisher", "reader", "admin"] {
+        let pool = it.member(role).await;
+        for chore in chores {
+            it.assert_denied(&pool, &[&format!("select :schema.prune_{chore}('9 years')")]).await;
+        }
+    }
+}
+
+/// Before PostgreSQL 17 only the owner may vacuum: a worker of another role says once that it leaves that to autovacuum. From then on it
+/// may by its grant, and does.
+#[tokio::test]
+async fn a_worker_vacuums_where_it_may() {
+    let it = Granted::new().await;
+    let sandbox = &it.floor.sandbox;
+    sandbox.execute("alter table :schema.job_live set (autovacuum_enabled = off)").await;
+    let fill = "insert into :schema.job_live (id, event_id, job_type, max_attempts)
+                select gen_random_uuid(), gen_random_uuid(), 'a.b', 1 from generate_series(1, 60000)";
+    sandbox.execute(fill).await;
+    sandbox.execute("delete from :schema.job_live").await;
+    let table = sandbox.table("job_live");
+    let dead = format!("select (pg_stat_get_dead_tuples('{table}'::regclass) >= 60000)::int::bigint");
+    it.floor.until_number(&dead, 1).await;
+    let (logs, guard) = Logs::of_everything();
+    let worker = Worker::start(it.floor.outbox_on(it.member("worker").await, &["desk.once"]).build().await.unwrap());
+    ask(&worker.outbox, "a", []).await;
+    let version = "select current_setting('server_version_num')::bigint";
+    let said = || logs.lines().into_iter().filter(|line| line.contains("left to autovacuum")).count();
+    if sandbox.number(version).await >= 170_000 {
+        let vacuums = format!("select pg_stat_get_vacuum_count('{table}'::regclass)");
+        it.floor.until_number(&vacuums, 1).await;
+    } else {
+        eventually("it says so", async || (said() == 1).then_some(())).await;
+        assert!(!logs.lines().iter().any(|line| line.contains("permission denied")), "and the server does not");
+    }
+    worker.stop().await;
+    drop(guard);
+}
+
 /// A reader sees states, counts, attempts and errors, by hand and in code, and neither payloads nor what else an application wrote
 /// into a message; it writes nothing.
 #[tokio::test]
@@ -498,10 +562,11 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
         }
         // Its one right, to set the sequence, is asked for when it runs: the tests above see it refused.
         assert!(allowed.remove("survey_connections"), "every role may know how many connections it may have");
+        assert!(allowed.remove("vacuum_look"), "and read the statistics");
         let allowed: Vec<_> =
             allowed.iter().map(String::as_str).filter(|name| role == "worker" || *name != "backfill_fence").collect();
         match role {
-            "worker" => assert_eq!(allowed.len() + 1, files.len(), "{allowed:?}"),
+            "worker" => assert_eq!(allowed.len() + 2, files.len(), "{allowed:?}"),
             "publisher" => assert_eq!(allowed, ["enqueue", "publish"]),
             "reader" => assert_eq!(allowed, ["failed", "recover", "rescue_held", "survey_handlers", "survey_jobs"]),
             // Those that begin a backfill anew, as an activation does.
@@ -666,7 +731,7 @@ async fn a_schema_without_tables_is_not_granted_on() {
     outbox::migrate_schema(sandbox.pool(), sandbox.schema()).await.unwrap();
     sandbox.execute("delete from :schema.migration where version > 8").await;
     let said = format!("{:?}", logins.roles(sandbox.schema()).grant(sandbox.pool()).await.unwrap_err());
-    assert!(said.contains("are at version 8, and the roles need version 10"), "{said}");
+    assert!(said.contains("are at version 8, and the roles need version 12"), "{said}");
 }
 
 /// The script itself, as psql runs it, refuses a prefix that the server would cut short: the four roles would be one, and a publisher

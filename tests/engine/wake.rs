@@ -235,7 +235,7 @@ async fn an_idle_worker_keeps_its_connections() {
     let event = ask(&elsewhere, "a", []).await;
     floor.until("desk.note", event, "succeeded").await;
     // Every service has its connection by then.
-    let used = ["renew", "rescue_mark", "settle"];
+    let used = ["renew", "rescue_mark", "settle", "prune"];
     eventually("all services have worked", async || used.iter().all(|text| proxy.all().count(text) > 0).then_some(()))
         .await;
     let made = proxy.all().made();

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::cleaner::Cleaner;
 use super::in_hand::InHand;
 use super::lease_keeper::LeaseKeeper;
 use super::listener;
@@ -109,10 +110,12 @@ impl Epoch {
             stop: stop.clone(),
             limit: upkeep::STATEMENT_LIMIT,
         };
+        let cleaner = Cleaner::new(outbox, Arc::clone(&in_hand), stop.clone());
         let worker =
             Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };
         let broken = CancellationToken::new();
-        let mut services = vec![watched(&broken, worker.run()), watched(&broken, upkeep.run())];
+        let mut services =
+            vec![watched(&broken, worker.run()), watched(&broken, upkeep.run()), watched(&broken, cleaner.run())];
         if outbox.config().listens() {
             services.push(watched(&broken, listener::run(outbox.clone(), stop.clone())));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outbox_core::JobId;
@@ -12,6 +13,8 @@ use uuid::Uuid;
 pub(crate) struct InHand {
     known: Mutex<Known>,
     settled: Notify,
+    /// How many outcomes were written.
+    outcomes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -47,11 +50,19 @@ impl InHand {
 
     pub(crate) fn settled(&self, jobs: impl IntoIterator<Item = (JobId, Uuid)>) {
         let mut known = self.known();
+        let mut outcomes = 0;
         for job in jobs {
             known.jobs.remove(&job);
+            outcomes += 1;
         }
         drop(known);
+        self.outcomes.fetch_add(outcomes, Ordering::Relaxed);
         self.settled.notify_waiters();
+    }
+
+    /// How many outcomes were written, which is about how many rows of live jobs have died by this process.
+    pub(crate) fn outcomes(&self) -> u64 {
+        self.outcomes.load(Ordering::Relaxed)
     }
 
     /// Waits until this job's outcome is written, or known to be nobody's.

@@ -13,6 +13,7 @@ pub(crate) mod declare;
 pub(crate) mod enqueue;
 pub(crate) mod failed;
 pub(crate) mod partition;
+pub(crate) mod prune;
 pub(crate) mod publish;
 pub(crate) mod recover;
 pub(crate) mod redrive;
@@ -25,6 +26,7 @@ pub(crate) mod run;
 pub(crate) mod settle;
 pub(crate) mod settle_tx;
 pub(crate) mod survey;
+pub(crate) mod vacuum;
 
 /// Bounded by ten thousand years, so that no sum of times in the database overflows.
 fn millis(duration: Duration) -> i64 {
@@ -72,4 +74,5 @@ statements!(
     survey_jobs,
     unregister,
     unregister_lock,
+    vacuum_look,
 );
