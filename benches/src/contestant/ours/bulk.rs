@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outbox::Outbox;
+use outbox::{Outbox, Profile};
 
 use super::super::order::{HANDLERS, OrderPlaced};
 use super::super::{Cue, Settings, database, pool};
@@ -15,7 +15,7 @@ pub(in super::super) async fn bulk(cue: Cue, settings: &Settings) -> anyhow::Res
     let events = settings.number("events")?;
     let pool = pool(database()?, 1).await?;
     outbox::migrate(&pool).await?;
-    let outbox = Outbox::builder(pool).build().await?;
+    let outbox = Outbox::builder(pool).profile(Profile::high_throughput()).build().await?;
     let orders: Vec<_> = (0..events).map(OrderPlaced::numbered).collect();
     let warm_up: Vec<_> = (0..WARM_UP).map(OrderPlaced::numbered).collect();
     place_all(&outbox, &warm_up).await?;

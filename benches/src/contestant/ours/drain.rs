@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outbox::Outbox;
+use outbox::{Outbox, Profile};
 use tokio::task::JoinSet;
 
 use super::super::order::DESK;
@@ -24,6 +24,7 @@ pub(in super::super) async fn drain(cue: Cue, settings: &Settings) -> anyhow::Re
         let outbox = Outbox::builder(pool.clone())
             .name(format!("bench:{number}"))
             .modules([DESK])
+            .profile(Profile::high_throughput())
             .concurrency(settings.small_or("concurrency", CONCURRENCY)?)
             .batch(batch)
             .prefetch(settings.small_or("prefetch", BATCHES_AHEAD * batch)?);

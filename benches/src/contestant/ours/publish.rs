@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use outbox::Outbox;
+use outbox::{Outbox, Profile};
 use tokio::task::JoinSet;
 
 use super::super::order::{HANDLERS, OrderPlaced};
@@ -18,7 +18,7 @@ pub(in super::super) async fn publish(cue: Cue, settings: &Settings) -> anyhow::
     let (events, connections) = (settings.number("events")?, settings.small("connections")?);
     let pool = pool(database()?, connections).await?;
     outbox::migrate(&pool).await?;
-    let outbox = Outbox::builder(pool).build().await?;
+    let outbox = Outbox::builder(pool).profile(Profile::high_throughput()).build().await?;
     run(&outbox, connections, WARM_UP * u64::from(connections)).await?;
     cue.ready().await?;
     let began = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outbox::Outbox;
+use outbox::{Outbox, Profile};
 use sqlx::Executor as _;
 
 use super::super::order::{ENTRIES, TILL};
@@ -17,7 +17,9 @@ pub(in super::super) async fn tx_drain(cue: Cue, settings: &Settings) -> anyhow:
     seed::jobs(Kind::Credits, jobs).await?;
     let pool = pool(database()?, connections).await?;
     pool.execute(ENTRIES).await?;
-    let outbox = Outbox::builder(pool.clone()).modules([TILL]).concurrency(connections).batch(batch).build().await?;
+    let profile = Profile::high_throughput();
+    let outbox = Outbox::builder(pool.clone()).modules([TILL]).profile(profile).concurrency(connections).batch(batch);
+    let outbox = outbox.build().await?;
     cue.ready().await?;
     let began = Instant::now();
     TALLY.begin(jobs);
