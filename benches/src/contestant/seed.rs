@@ -1,8 +1,11 @@
 //! The rows that a drain begins with: published as a user publishes them, by a process of its own, so that what that takes is not the
 //! contestant's memory.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use outbox::{Event, Outbox};
+use sqlx::PgPool;
 
 use super::order::{AccountCredited, HANDLERS, OrderPlaced};
 use super::{database, pool};
@@ -41,16 +44,32 @@ impl Kind {
 
 /// Events of one transaction.
 const CHUNK: u64 = 5_000;
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Publishes, in the process of its own.
 pub(crate) async fn seed(seeding: Seeding) -> anyhow::Result<()> {
     let pool = pool(database()?, 2).await?;
     outbox::migrate(&pool).await?;
-    let outbox = Outbox::builder(pool).build().await?;
+    let outbox = Outbox::builder(pool.clone()).build().await?;
+    outbox.run(backfilled(&pool)).await?;
+    anyhow::ensure!(!is_fresh(&pool).await?, "the handlers' activation did not come to its end");
     match seeding.kind {
         Kind::Orders => publish(&outbox, seeding.events, OrderPlaced::numbered).await,
         Kind::Credits => publish(&outbox, seeding.events, AccountCredited::numbered).await,
     }
+}
+
+/// The handlers are new here, and a worker looks once through every event that was published behind that: it is to have done so while
+/// there is none.
+async fn backfilled(pool: &PgPool) {
+    while is_fresh(pool).await.unwrap_or(false) {
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+async fn is_fresh(pool: &PgPool) -> Result<bool, sqlx::Error> {
+    let fresh = "select exists (select from system.subscription where kind = 'event' and backfilled_at is null)";
+    sqlx::query_scalar(fresh).fetch_one(pool).await
 }
 
 async fn publish<E: Event>(outbox: &Outbox, events: u64, numbered: fn(u64) -> E) -> anyhow::Result<()> {
