@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::protocol::Done;
+use crate::protocol::{Done, Introduction};
 use crate::stats::Latency;
 
 /// What a rate counts.
@@ -27,6 +27,8 @@ pub(crate) struct Cell {
     pub(crate) side: String,
     pub(crate) round: u32,
     #[serde(flatten)]
+    pub(crate) introduction: Introduction,
+    #[serde(flatten)]
     pub(crate) done: Done,
     /// Of the single operations, where the contestant timed them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +41,7 @@ impl Cell {
     /// Latencies are kept as what matters of them: they can be many.
     pub(crate) fn new(side: &str, round: u32, mut done: Done, readings: Readings) -> Self {
         let latency_ms = Latency::of(std::mem::take(&mut done.latencies_ms));
-        Self { side: side.to_owned(), round, done, latency_ms, readings }
+        Self { side: side.to_owned(), round, introduction: Introduction::default(), done, latency_ms, readings }
     }
 }
 

@@ -15,9 +15,21 @@ pub(crate) const GO: &str = "go";
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Said {
     /// Prepared.
-    Ready {},
+    Ready(Introduction),
     /// The work is done.
     Done(Done),
+}
+
+/// How a contestant introduces itself, where it does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Introduction {
+    /// Of the library that it uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+    /// What it told that library.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) settings: Option<String>,
 }
 
 /// What a contestant measured. What it leaves out is none or not known.
@@ -50,9 +62,11 @@ mod tests {
 
     #[test]
     fn a_line_is_read_with_what_it_leaves_out_and_what_it_adds() {
-        assert_eq!(read("{\"ready\":{}}\n"), Some(Said::Ready {}));
+        assert_eq!(read("{\"ready\":{}}\n"), Some(Said::Ready(Introduction::default())));
         let done = Done { seconds: 1.5, jobs: 10, ..Done::default() };
         assert_eq!(read(r#"{"done":{"seconds":1.5,"jobs":10,"note":"x"}}"#), Some(Said::Done(done)));
+        let introduced = Introduction { version: Some("river 0.43".to_owned()), settings: None };
+        assert_eq!(read(r#"{"ready":{"version":"river 0.43"}}"#), Some(Said::Ready(introduced)));
         assert_eq!(read("listening on port 1"), None);
     }
 
@@ -66,6 +80,6 @@ mod tests {
             latencies_ms: vec![0.5],
         });
         assert_eq!(read(&serde_json::to_string(&said).unwrap()), Some(said));
-        assert_eq!(serde_json::to_string(&Said::Ready {}).unwrap(), r#"{"ready":{}}"#);
+        assert_eq!(serde_json::to_string(&Said::Ready(Introduction::default())).unwrap(), r#"{"ready":{}}"#);
     }
 }

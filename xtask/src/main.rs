@@ -56,6 +56,7 @@ The project's own commands. None needs a database to be there.
   cargo xtask bench [--only drain,publish] [--pairs 9] [--scale 1] [--json FILE] [ARGUMENT..]
                                       Measure outbox and the least SQL that does the same, in turns on one server with
                                       durable settings, and say which targets are met. Builds with --release.
+                                      --peers: other libraries take part, too; see benches/peers.
                                       --help: the other arguments.
   cargo xtask previous                Build the release that tests/previous/released.toml names too, and run it on the
                                       tables of today, alone and beside the binaries of today.

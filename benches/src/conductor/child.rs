@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::protocol::{self, Done, GO, Said};
+use crate::protocol::{self, Done, GO, Introduction, Said};
 
 /// Longest wait for a contestant to be ready, and to be done: both are minutes where there are millions of jobs.
 const PATIENCE: Duration = Duration::from_mins(20);
@@ -45,10 +45,10 @@ impl Contestant {
         self.child.id()
     }
 
-    /// Waits until it is prepared.
-    pub(super) async fn ready(&mut self) -> anyhow::Result<()> {
+    /// Waits until it is prepared; what it says of itself.
+    pub(super) async fn ready(&mut self) -> anyhow::Result<Introduction> {
         match self.hear().await? {
-            Said::Ready {} => Ok(()),
+            Said::Ready(introduction) => Ok(introduction),
             Said::Done(_) => anyhow::bail!("it was done before it was told to go"),
         }
     }
@@ -62,7 +62,7 @@ impl Contestant {
     pub(super) async fn done(&mut self) -> anyhow::Result<Done> {
         match self.hear().await? {
             Said::Done(done) => Ok(done),
-            Said::Ready {} => anyhow::bail!("it was ready twice"),
+            Said::Ready(_) => anyhow::bail!("it was ready twice"),
         }
     }
 

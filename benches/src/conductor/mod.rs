@@ -2,6 +2,7 @@
 
 mod child;
 mod document;
+mod peers;
 mod performance;
 mod process;
 mod rounds;
@@ -9,6 +10,7 @@ mod server;
 mod sides;
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -40,6 +42,9 @@ pub(crate) struct Arguments {
     /// Another program that does the works, by the protocol of benches/README.md.
     #[arg(long = "contestant", value_name = "NAME=PROGRAM")]
     contestants: Vec<String>,
+    /// Build the peers of benches/peers, and run them too.
+    #[arg(long)]
+    peers: bool,
 }
 
 /// A part of the work that is done in moments.
@@ -62,7 +67,10 @@ struct Run {
 /// Measures and tells.
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let works = works::chosen(&arguments.only)?;
-    let contestants = Contestants::read(&arguments.contestants)?;
+    let mut contestants = Contestants::read(&arguments.contestants)?;
+    if arguments.peers {
+        contestants.join(peers::build()?);
+    }
     let (scale, pairs) = if arguments.quick { (QUICK, 1) } else { (arguments.scale, arguments.pairs) };
     let mut stage = Stage::start().await?;
     let mut run = Run { scale, pairs, server: stage.describe().to_owned(), works: Vec::new() };
@@ -91,13 +99,24 @@ async fn measure(
 ) -> anyhow::Result<Vec<Cell>> {
     let sides = contestants.of(work);
     let mut cells = Vec::new();
+    let mut failed = BTreeSet::new();
     for (round, side) in rounds::turns(sides.len(), pairs.min(work.most_rounds)) {
+        if failed.contains(&side) {
+            continue;
+        }
         let command = sides[side].command(work, scale);
         let name = &sides[side].name;
-        let (done, readings) =
-            performance::perform(stage, command).await.with_context(|| format!("{name} at {}", work.key))?;
-        table::print_cell(work, round, name, &done);
-        cells.push(Cell::new(name, round, done, readings));
+        match performance::perform(stage, command).await.with_context(|| format!("{name} at {}", work.key)) {
+            Ok((introduction, done, readings)) => {
+                table::print_cell(work, round, name, &done);
+                cells.push(Cell { introduction, ..Cell::new(name, round, done, readings) });
+            }
+            Err(error) if sides[side].optional => {
+                println!("{error:#}: the rest of {} is without it", work.key);
+                failed.insert(side);
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(cells)
 }

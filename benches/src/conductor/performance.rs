@@ -9,13 +9,13 @@ use super::child::Contestant;
 use super::process;
 use super::server::Stage;
 use crate::measure::Readings;
-use crate::protocol::Done;
+use crate::protocol::{Done, Introduction};
 
 /// Runs one contestant on a database of its own.
-pub(super) async fn perform(stage: &mut Stage, command: Command) -> anyhow::Result<(Done, Readings)> {
+pub(super) async fn perform(stage: &mut Stage, command: Command) -> anyhow::Result<(Introduction, Done, Readings)> {
     let database = stage.make_database().await?;
     let mut contestant = Contestant::start(command, &stage.url_of(&database)?)?;
-    contestant.ready().await?;
+    let introduction = contestant.ready().await?;
     settle_down(stage, &database).await?;
     process::forget_peak(contestant.pid());
     let before = Reading::take(stage, &database, contestant.pid()).await?;
@@ -35,7 +35,7 @@ pub(super) async fn perform(stage: &mut Stage, command: Command) -> anyhow::Resu
         dead_tuples,
         table_mb,
     };
-    Ok((done, readings))
+    Ok((introduction, done, readings))
 }
 
 /// What preparing left to be done is done now, and not beside the work: dead rows, hint bits, statistics.

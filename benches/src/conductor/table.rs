@@ -23,7 +23,21 @@ pub(super) fn print_cell(work: &Work, round: u32, side: &str, done: &Done) {
 
 pub(super) fn print_work(work: &Work, cells: &[Cell]) {
     println!("\n{}: {}", work.key, work.what);
-    print!("{}", work_table(work, cells));
+    print!("{}{}", work_table(work, cells), introductions(cells));
+}
+
+/// A line for each that said what it is, and how much it did where that is less than ours.
+fn introductions(cells: &[Cell]) -> String {
+    let all = cells.first().map_or(0, |cell| cell.done.jobs);
+    let of_side = |side: &str| introduction(cells.iter().find(|cell| cell.side == side)?, all);
+    sides(cells).into_iter().filter_map(of_side).collect()
+}
+
+fn introduction(cell: &Cell, all: u64) -> Option<String> {
+    let version = cell.introduction.version.as_ref()?;
+    let settings = cell.introduction.settings.iter().map(|settings| format!("; {settings}"));
+    let less = (cell.done.jobs < all).then(|| format!("; only {} jobs", cell.done.jobs));
+    Some(format!("  {}: {version}{}\n", cell.side, less.into_iter().chain(settings).collect::<String>()))
 }
 
 fn work_table(work: &Work, cells: &[Cell]) -> String {
@@ -122,6 +136,7 @@ fn grouped(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::measure::tests::cell;
+    use crate::protocol::Introduction;
     use crate::targets::TARGETS;
     use crate::works::chosen;
 
@@ -139,6 +154,16 @@ mod tests {
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines[1].contains("ours") && lines[1].contains("2,000") && lines[1].contains("1,500..2,500"), "{text}");
         assert!(lines[2].contains("limit") && lines[2].contains(" - "), "{text}");
+    }
+
+    #[test]
+    fn who_says_what_it_is_has_a_line_and_less_work_is_said() {
+        let mut cells = [cell("ours", 0, 1_000), cell("river", 0, 500)];
+        assert_eq!(introductions(&cells), "");
+        let introduction =
+            Introduction { version: Some("river 0.43".to_owned()), settings: Some("2,000 workers".to_owned()) };
+        cells[1].introduction = introduction;
+        assert_eq!(introductions(&cells), "  river: river 0.43; only 500 jobs; 2,000 workers\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::protocol::{Done, GO, Said};
+use crate::protocol::{Done, GO, Introduction, Said};
 
 /// Waits for its cue and says what was done.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Cue;
 impl Cue {
     /// Everything is prepared: says so, and waits for `go`.
     pub(super) async fn ready(&self) -> anyhow::Result<()> {
-        say(&Said::Ready {})?;
+        say(&Said::Ready(Introduction::default()))?;
         let line = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).map(|_| line)
