@@ -12,8 +12,8 @@ export const PUBLISHERS = 8;
 export function payload(number) {
   return {
     number,
-    order: `order-${String(number).padStart(26, "0")}`,
-    customer: `customer-${String(number % 1000).padStart(23, "0")}`,
+    order: `order-${String(number).padStart(38, "0")}`,
+    customer: `customer-${String(number % 1000).padStart(35, "0")}`,
     address: "12 Long Meadow Lane, Upper Littleton, LT4 7QX",
     cents: 1999,
   };

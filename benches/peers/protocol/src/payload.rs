@@ -17,8 +17,8 @@ impl Payload {
     pub fn new(number: u64) -> Self {
         Self {
             number,
-            order: format!("order-{number:026}"),
-            customer: format!("customer-{:023}", number % 1_000),
+            order: format!("order-{number:038}"),
+            customer: format!("customer-{:035}", number % 1_000),
             address: "12 Long Meadow Lane, Upper Littleton, LT4 7QX".to_owned(),
             cents: 1_999,
         }
