@@ -16,11 +16,11 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 use crate::discreet::discreet;
 use crate::sqlstate::{self, Class};
 
-/// How many connections of its own the engine holds for a worker: claim, settle, renew, upkeep and clean; listen and wake unless it only
-/// polls. A process that runs nothing holds wake.
+/// How many connections of its own the engine holds for a worker: claim, settle, renew, upkeep and clean, look now and then; listen
+/// and wake unless it only polls. A process that runs nothing holds wake.
 pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
     let waking = u32::from(!poll_only);
-    if runs_a_worker { 5 + 2 * waking } else { waking }
+    if runs_a_worker { 6 + 2 * waking } else { waking }
 }
 
 /// Longest wait for a new connection. With the longest pause between two tries it stays below five seconds: that is how soon
@@ -212,6 +212,12 @@ impl Lane {
             IDLE_LIMIT.as_millis()
         )
     }
+}
+
+/// What a session of a lane begins with, for tests that look at plans.
+#[must_use]
+pub fn session_of_a_lane() -> String {
+    Lane::new(&PgConnectOptions::new_without_pgpass(), Sharing::Ours, "plan").session()
 }
 
 /// The step, between `begin` and a commit. One that fails is rolled back at once: its locks would otherwise stay until the next.

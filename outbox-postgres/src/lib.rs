@@ -59,6 +59,8 @@ pub use error::{BuildError, GrantError, MigrateError, OperationError, PublishErr
 pub use health::Health;
 pub use jsonb::Refusal;
 #[doc(hidden)]
+pub use lane::session_of_a_lane;
+#[doc(hidden)]
 pub use migrate::Migrator;
 pub use migrate::{migrate, migrate_schema};
 pub use outbox::Outbox;

@@ -197,6 +197,7 @@ pub async fn claim(floor: &Floor, c: &mut PgConnection, worker: Uuid, room: (i32
         .bind(vec![0])
         .bind(vec![room.free])
         .bind(i32::try_from(LIMIT).unwrap())
+        .bind(Vec::<f64>::new())
         .fetch_all(c)
         .await
         .unwrap()

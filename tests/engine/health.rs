@@ -273,13 +273,13 @@ async fn numbers_of_connections_that_cannot_work_are_refused_at_the_start() {
         let built = if poll_only { builder.poll_only().build().await } else { builder.build().await };
         built.map(drop).map_err(|error| error.to_string())
     };
-    let (fits, polls, too_many) = (build(3, false).await, build(5, true).await, build(4, false).await);
+    let (fits, polls, too_many) = (build(2, false).await, build(4, true).await, build(3, false).await);
     let drop_role = format!("drop owned by {role}; drop role {role}");
     sqlx::raw_sql(AssertSqlSafe(drop_role)).execute(floor.sandbox.pool()).await.unwrap();
     assert_eq!((fits, polls), (Ok(()), Ok(())));
     assert_eq!(
         too_many,
-        Err("the application's pool may take 4 connections and the engine holds 7 of its own, but the database allows this role 10: \
+        Err("the application's pool may take 3 connections and the engine holds 8 of its own, but the database allows this role 10: \
              under load the pool would leave none to renew the lease; lower the pool's `max_connections`, or raise the limit of the \
              server (`max_connections`), the database or the role (`connection limit`)"
             .to_owned())

@@ -6,6 +6,7 @@
 mod alone;
 mod backfill;
 mod backfill_race;
+mod behind_dead_rows;
 mod build;
 mod catalogue;
 mod claim;
@@ -27,6 +28,7 @@ mod logs;
 mod migrate;
 mod migrator;
 mod payload;
+mod plans;
 mod poison;
 mod pooler;
 mod process;

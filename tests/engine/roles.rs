@@ -568,7 +568,9 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
         match role {
             "worker" => assert_eq!(allowed.len() + 2, files.len(), "{allowed:?}"),
             "publisher" => assert_eq!(allowed, ["enqueue", "publish"]),
-            "reader" => assert_eq!(allowed, ["failed", "recover", "rescue_held", "survey_handlers", "survey_jobs"]),
+            "reader" => {
+                assert_eq!(allowed, ["failed", "look", "recover", "rescue_held", "survey_handlers", "survey_jobs"]);
+            }
             // Those that begin a backfill anew, as an activation does.
             _ => assert_eq!(
                 allowed,
@@ -576,6 +578,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                     "backfill_barrier",
                     "backfill_lock",
                     "failed",
+                    "look",
                     "recover",
                     "rescue_held",
                     "restored",

@@ -81,9 +81,11 @@ impl Dispatcher {
         };
         let ranges = self.roster.ranges();
         for place in 0..ranges.len() {
-            let range = ranges[(place + self.claim_turn) % ranges.len()];
+            let number = (place + self.claim_turn) % ranges.len();
+            let range = ranges[number];
             let limit = self.limit(range.handler, most, room);
             if limit > 0 {
+                wanted.ranges.push(number);
                 wanted.job_types.push(range.job_type);
                 wanted.versions.push(range.version);
                 wanted.handlers.push(i32::try_from(range.handler).unwrap_or(i32::MAX));

@@ -9,9 +9,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::cleaner::Cleaner;
+use super::floor::Floor;
 use super::in_hand::InHand;
 use super::lease_keeper::LeaseKeeper;
 use super::listener;
+use super::lookout::Lookout;
 use super::roster::Roster;
 use super::settler::{self, BATCH, Settler};
 use super::upkeep::{self, Upkeep};
@@ -111,11 +113,30 @@ impl Epoch {
             limit: upkeep::STATEMENT_LIMIT,
         };
         let cleaner = Cleaner::new(outbox, Arc::clone(&in_hand), stop.clone());
-        let worker =
-            Worker { outbox: outbox.clone(), id, roster, in_hand, outcomes, stop: stop.clone(), kill: kill.clone() };
+        let floor = Arc::new(Floor::default());
+        let lookout = Lookout {
+            outbox: outbox.clone(),
+            roster: Arc::clone(&roster),
+            floor: Arc::clone(&floor),
+            stop: stop.clone(),
+        };
+        let worker = Worker {
+            outbox: outbox.clone(),
+            id,
+            roster,
+            in_hand,
+            floor,
+            outcomes,
+            stop: stop.clone(),
+            kill: kill.clone(),
+        };
         let broken = CancellationToken::new();
-        let mut services =
-            vec![watched(&broken, worker.run()), watched(&broken, upkeep.run()), watched(&broken, cleaner.run())];
+        let mut services = vec![
+            watched(&broken, worker.run()),
+            watched(&broken, upkeep.run()),
+            watched(&broken, cleaner.run()),
+            watched(&broken, lookout.run()),
+        ];
         if outbox.config().listens() {
             services.push(watched(&broken, listener::run(outbox.clone(), stop.clone())));
         }

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::dispatcher::{Dispatcher, Ended, Started};
+use super::floor::{Begin, Floor};
 use super::in_hand::InHand;
 use super::roster::Roster;
 use super::underway::Underway;
@@ -42,6 +43,7 @@ pub(crate) struct Worker {
     pub(crate) id: Uuid,
     pub(crate) roster: Arc<Roster>,
     pub(crate) in_hand: Arc<InHand>,
+    pub(crate) floor: Arc<Floor>,
     pub(crate) outcomes: mpsc::Sender<Settlement>,
     /// No more claims; executions are asked to end early.
     pub(crate) stop: CancellationToken,
@@ -168,6 +170,7 @@ impl Worker {
             outbox: self.outbox.clone(),
             worker: self.id,
             in_hand: Arc::clone(&self.in_hand),
+            floor: Arc::clone(&self.floor),
             lane: self.outbox.lane("claim"),
             stop: self.stop.clone(),
             seen_batch: 0,
@@ -255,6 +258,7 @@ struct Claimer {
     outbox: Outbox,
     worker: Uuid,
     in_hand: Arc<InHand>,
+    floor: Arc<Floor>,
     lane: Lane,
     stop: CancellationToken,
     /// Jobs of the last claim: a plan that was cached when there were few is no good when there are many.
@@ -269,8 +273,10 @@ impl Claimer {
         let mut reconnect = Reconnect::of(&self.outbox, "claim");
         while let Some(wanted) = requests.recv().await {
             // What it asked for, which can be less than was wanted, tells how to read how much came.
-            let asked = wanted.at_most(self.most);
-            let jobs = self.claim(&asked, &mut reconnect).await;
+            let mut asked = wanted.at_most(self.most);
+            let begin = self.floor.of(&asked.ranges);
+            asked.floors.clone_from(&begin.floors);
+            let jobs = self.claim(&asked, &begin, &mut reconnect).await;
             if claimed.send(Answer { asked, jobs }).await.is_err() {
                 break;
             }
@@ -279,7 +285,7 @@ impl Claimer {
     }
 
     /// An error is waited out here and answered as nothing found: the loop asks again.
-    async fn claim(&mut self, wanted: &Wanted, reconnect: &mut Reconnect) -> Vec<Claimed> {
+    async fn claim(&mut self, wanted: &Wanted, begin: &Begin, reconnect: &mut Reconnect) -> Vec<Claimed> {
         let (claim_id, asked) = (identity::random(), Instant::now());
         self.in_hand.claiming(claim_id);
         match self.ask(claim_id, wanted).await {
@@ -291,6 +297,7 @@ impl Claimer {
                     self.most = self.most.saturating_mul(2);
                 }
                 self.in_hand.claimed(jobs.iter().map(|job| (job.job_id, job.claim_id)));
+                self.floor.claimed(begin, asked.elapsed(), jobs.len(), &wanted.drained(&jobs));
                 self.refresh_plan(jobs.len(), wanted, asked.elapsed()).await;
                 jobs
             }
@@ -309,6 +316,7 @@ impl Claimer {
         }
         if matches!(error, LaneError::Deadline(_)) {
             self.most = (wanted.most / 2).max(1);
+            self.floor.timed_out();
         }
         if error.class() != Class::Conflict {
             reconnect.failed(error, &self.stop).await;

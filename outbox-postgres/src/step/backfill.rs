@@ -10,8 +10,9 @@ use super::Statements;
 use crate::atomic::Atomic;
 use crate::schema::Schema;
 
-/// Most events of one batch.
+/// Most events of one batch, and most events that are read for it: most of them can be of other types.
 const BATCH: i32 = 500;
+const READ: i32 = 20_000;
 
 /// Fixes the barrier of every fresh activation. Answers their handlers.
 pub(crate) async fn raise_barrier(
@@ -74,6 +75,7 @@ pub(crate) async fn backfill(
         .bind(source.trim_end_matches('*'))
         .bind(name::is_wildcard(&source))
         .bind(BATCH)
+        .bind(READ)
         .fetch_one(&mut *transaction)
         .await?;
     let jobs: i64 = row.try_get(1)?;

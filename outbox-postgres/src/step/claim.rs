@@ -1,5 +1,7 @@
 //! claim: due jobs become running, leased to this worker, and come with their messages.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use outbox_core::transition::{Counts, Risk, risk};
 use outbox_core::{Envelope, EventId, JobId, Metadata, Payload, Subject};
@@ -20,6 +22,10 @@ pub(crate) struct Wanted {
     /// The handler's module, and that module's free slots.
     pub(crate) modules: Vec<i32>,
     pub(crate) module_free: Vec<i32>,
+    /// Which of the process's ranges each is.
+    pub(crate) ranges: Vec<usize>,
+    /// Where each begins, four priorities a range, in seconds of the server's clock; empty: at the head.
+    pub(crate) floors: Vec<f64>,
     pub(crate) free_in_all: i32,
     pub(crate) crashed_too: bool,
     pub(crate) crash_limit: u32,
@@ -34,6 +40,20 @@ impl Wanted {
     pub(crate) fn at_most(&self, most: i32) -> Self {
         let limits = self.limits.iter().map(|limit| (*limit).min(most)).collect();
         Self { most: self.most.min(most), limits, ..self.clone() }
+    }
+
+    /// The ranges of which these jobs are all that the claim found behind their floors; none where it began at the head.
+    pub(crate) fn drained(&self, jobs: &[Claimed]) -> Vec<usize> {
+        if self.floors.is_empty() || jobs.len() >= usize::try_from(self.most).unwrap_or(0) {
+            return Vec::new();
+        }
+        let mut got: HashMap<&str, i32> = HashMap::new();
+        for job in jobs {
+            *got.entry(&job.job_type).or_default() += 1;
+        }
+        let all = |place: &usize| got.get(self.job_types[*place]).is_none_or(|got| *got < self.limits[*place]);
+        let drained = (0..self.ranges.len()).filter(all);
+        drained.map(|place| self.ranges[place]).collect()
     }
 }
 
@@ -85,6 +105,7 @@ pub(crate) async fn claim(
         .bind(&wanted.modules)
         .bind(&wanted.module_free)
         .bind(i32::try_from(wanted.crash_limit).unwrap_or(i32::MAX))
+        .bind(&wanted.floors)
         .fetch_all(connection)
         .await?;
     rows.iter().map(|row| read(row, claim_id, wanted.crash_limit)).collect()

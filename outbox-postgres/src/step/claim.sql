@@ -8,6 +8,7 @@
 -- $11, $12 text[]: names of handlers that take the transaction, and under which name their inbox marks stand
 -- $13 modules int[], $14 module_free int[]: of each range, its handler's module and that module's free slots
 -- $15 crash limit
+-- $16 float8[]: where to begin, for each range and its four priorities, in seconds of this server's clock; empty: at the head
 -- Answer: the claimed jobs with their message; nothing when this worker is not alive any more.
 with
 -- KEY SHARE: a rescue (FOR UPDATE) waits for nobody and skips us; our own renewal does not wait either.
@@ -30,6 +31,7 @@ candidate as materialized (
       from :schema.job_live l
       where l.job_type = r.job_type and l.payload_version = r.version and l.priority = p.priority::smallint
         and l.available_at <= now()
+        and l.available_at >= coalesce(to_timestamp(($16::float8[])[((r.n - 1) * 4 + p.priority + 1)::int]), '-infinity')
         and l.status = 'pending'
         and ($9::boolean or not (l.crashes > 1 or (l.crashes = 1 and ($15::int <= 2 or l.attempts + 1 >= l.max_attempts))))
         and (r.free > 0 or (l.crashes = 0 and l.attempts + 1 < l.max_attempts))

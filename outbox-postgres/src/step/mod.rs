@@ -12,6 +12,7 @@ pub(crate) mod claim;
 pub(crate) mod declare;
 pub(crate) mod enqueue;
 pub(crate) mod failed;
+pub(crate) mod look;
 pub(crate) mod partition;
 pub(crate) mod prune;
 pub(crate) mod publish;
@@ -59,6 +60,7 @@ statements!(
     declare,
     enqueue,
     failed,
+    look,
     publish,
     recover,
     register,

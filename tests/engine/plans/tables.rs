@@ -1,0 +1,123 @@
+//! Tables with a million jobs, and sessions with the settings of the engine's own.
+
+use outbox_testing::Sandbox;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row as _};
+
+use super::plan::Plan;
+
+pub const LIVE: &str = "00000000-0000-0000-0000-00000000000a";
+pub const DEAD: &str = "00000000-0000-0000-0000-00000000000d";
+pub const CLAIM: &str = "00000000-0000-0000-0000-00000000000c";
+
+/// Jobs with ids in the order of their writing, as ULIDs are. `$n` of them, the first one numbered `$from`.
+pub fn jobs(from: u32, count: u32, columns: &str, values: &str) -> String {
+    format!(
+        "insert into :schema.job_live (id, event_id, max_attempts, {columns})
+         select id, id, 20, {values} from (
+           select n, lpad(to_hex(n), 32, '0')::uuid as id from generate_series({from}, {from} + {count} - 1) n) g"
+    )
+}
+
+/// A hundred due jobs each of `plan.alone`, `plan.same`, `plan.other` and `plan.known`; two workers.
+pub async fn few(sandbox: &Sandbox) {
+    for table in ["job_live", "event", "job_succeeded", "job_failed"] {
+        // Else the server gathers statistics when it likes.
+        let off = format!(
+            "do $$ declare t regclass; begin
+               for t in select c.oid from pg_partition_tree('{}') p join pg_class c on c.oid = p.relid where c.relkind = 'r' loop
+                 execute format('alter table %s set (autovacuum_enabled = off)', t);
+               end loop; end $$",
+            sandbox.table(table)
+        );
+        sandbox.execute(&off).await;
+    }
+    sandbox
+        .execute(&format!(
+            "insert into :schema.worker (id, name, ranges, expires_at, dead_at)
+             values ('{LIVE}', 'live', '{{plan.a@1}}', now() + interval '1 day', null), ('{DEAD}', 'dead', '{{}}', now(), now())"
+        ))
+        .await;
+    for (place, name) in (0..).zip(["alone", "same", "other", "known"]) {
+        let values = format!("'plan.{name}', 1, now() - interval '1 minute' + n * interval '1 ms'");
+        sandbox.execute(&jobs(1 + place * 100, 100, "job_type, priority, available_at", &values)).await;
+    }
+    sandbox
+        .execute(&jobs(
+            401,
+            500,
+            "job_type, status, claim_id, locked_by, locked_at, attempts",
+            &format!("'plan.a', 'running', '{CLAIM}', '{DEAD}', now(), 1"),
+        ))
+        .await;
+}
+
+/// A million jobs more: a backlog of five handlers; jobs of the future, at the priority of those that are due and at the one before it;
+/// jobs of a version that nobody knows. Beside them events that a subscriber's activation did not see, and finished jobs.
+pub async fn many(sandbox: &Sandbox) {
+    let backlog = "'plan.' || chr(97 + n % 5), 1, 1, now() - interval '1 hour' + n * interval '1 ms'";
+    let columns = "job_type, payload_version, priority, available_at";
+    sandbox.execute(&jobs(1_000, 300_000, columns, backlog)).await;
+    let later = "1, now() + interval '1 day' + n * interval '1 ms'";
+    sandbox.execute(&jobs(301_000, 250_000, columns, &format!("'plan.same', 1, {later}"))).await;
+    sandbox.execute(&jobs(551_000, 250_000, columns, &format!("'plan.other', 1, 0, {}", &later[3..]))).await;
+    sandbox
+        .execute(&jobs(
+            801_000,
+            200_000,
+            columns,
+            "'plan.known', 2, 1, now() - interval '1 hour' + n * interval '1 ms'",
+        ))
+        .await;
+    sandbox
+        .execute(
+            "insert into :schema.subscription (handler, source, kind, max_attempts, priority, barrier_xid)
+             values ('plan.new', 'plan.made', 'event', 20, 1, '1');
+             insert into :schema.event (id, event_type, event_version, subject_type, payload)
+             select (left(:schema.ulid_floor(now())::text, 24) || lpad(to_hex(n), 12, '0'))::uuid,
+                    case n % 2 when 0 then 'plan.made' else 'plan.else' end, 1, 'plan', '{}' from generate_series(1, 50000) n;
+             insert into :schema.job_succeeded (id, event_id, status, completed_at, max_attempts, job_type)
+             select lpad(to_hex(n), 32, '0')::uuid, lpad(to_hex(n), 32, '0')::uuid, 'succeeded', now(), 20, 'plan.a'
+             from generate_series(2000001, 2050000) n;
+             insert into :schema.job_failed (id, event_id, status, completed_at, max_attempts, job_type, reason)
+             select lpad(to_hex(n), 32, '0')::uuid, lpad(to_hex(n), 32, '0')::uuid, 'failed', now(), 20, 'plan.a', 'exhausted'
+             from generate_series(3000001, 3100000) n",
+        )
+        .await;
+}
+
+/// A session as the engine's own are, in which the engine's statements are prepared.
+pub struct Lane {
+    connection: PgConnection,
+    schema: String,
+}
+
+impl Lane {
+    pub async fn open(sandbox: &Sandbox, plan_cache_mode: &str) -> Self {
+        let mut connection = PgConnection::connect_with(sandbox.pool().connect_options().as_ref()).await.unwrap();
+        let settings = format!("{}; set plan_cache_mode = {plan_cache_mode}", outbox_postgres::session_of_a_lane());
+        connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await.unwrap();
+        Self { connection, schema: sandbox.schema().to_owned() }
+    }
+
+    fn fill(&self, text: &str) -> AssertSqlSafe<String> {
+        AssertSqlSafe(text.replace(":schema.", &format!("\"{}\".", self.schema)))
+    }
+
+    pub async fn prepare(&mut self, name: &str, text: &str) {
+        let prepare = self.fill(&format!("prepare {name} as {text}"));
+        self.connection.execute(prepare).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    /// Runs a statement and takes back what it did.
+    pub async fn explain(&mut self, statement: &str) -> Plan {
+        let explain = self.fill(&format!("explain (analyze, buffers, format json) {statement}"));
+        let mut transaction = self.connection.begin().await.unwrap();
+        // As a handler's transaction is named.
+        let named = AssertSqlSafe(format!("set local outbox.claim = '{CLAIM}'"));
+        transaction.execute(named).await.unwrap();
+        let row = sqlx::query(explain).persistent(false).fetch_one(&mut *transaction).await;
+        let row = row.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        transaction.rollback().await.unwrap();
+        Plan::of(&row.get_unchecked::<String, _>(0))
+    }
+}
