@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::envelope::Envelope;
 use crate::idempotency::IdempotencyKey;
@@ -10,8 +11,8 @@ use crate::state::TypeMap;
 /// One message of a delivery and the counters of its job.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// The message.
-    pub envelope: Envelope,
+    /// The message, which other jobs of the same event may share.
+    pub envelope: Arc<Envelope>,
     /// Which execution this is, from 1.
     pub attempt: u32,
     /// Same at every execution.

@@ -90,7 +90,7 @@ impl<'a> Input<'a> for Envelope {
     const VERSIONS: Versions = Versions::Any;
 
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
-        Ok(delivery.item().envelope.clone())
+        Ok(Envelope::clone(&delivery.item().envelope))
     }
 }
 
@@ -98,7 +98,7 @@ impl<'a> FromDelivery<'a> for Envelope {
     const PER_EVENT: bool = true;
 
     fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
-        Ok(delivery.item().envelope.clone())
+        Ok(Envelope::clone(&delivery.item().envelope))
     }
 }
 

@@ -37,7 +37,8 @@ impl<'a> FromDelivery<'a> for Cancellation {
         delivery
             .runtime()
             .get::<Self>()
-            .cloned()
+            // A token of its own: what a handler cancels is its own execution's.
+            .map(|Self(stop)| Self(stop.child_token()))
             .ok_or_else(|| "this delivery was not made by a worker, so nothing can cancel it".into())
     }
 }

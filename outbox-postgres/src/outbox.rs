@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use outbox_core::{Event, Job, Metadata, Registry, SubscriberDescriptor, TypeMap};
+use outbox_core::{Event, Job, Registry, SubscriberDescriptor, TypeMap};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, PgPool};
 
@@ -98,7 +98,7 @@ impl Outbox {
     /// # Cancel safety
     /// As safe as `future` is.
     pub async fn scope<F: Future>(&self, future: F) -> F::Output {
-        Scope::new(self.clone(), Metadata::default()).run(future).await
+        Scope::new(self.clone()).run(future).await
     }
 
     /// Wakes the workers of this process at once and those of others by NOTIFY. For after the commit of a transaction that

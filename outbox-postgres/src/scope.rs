@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use outbox_core::Metadata;
+use outbox_core::{Envelope, Metadata};
 
 use crate::error::PublishError;
 use crate::outbox::{Inner, Outbox};
@@ -18,15 +18,20 @@ tokio::task_local! {
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     outbox: Outbox,
-    /// What a message published in here inherits.
-    metadata: Metadata,
+    /// The message whose handler runs: what is published in here follows it.
+    cause: Option<Arc<Envelope>>,
     /// Whether anything was, so that a commit knows whether there is somebody to wake.
     published: Arc<AtomicBool>,
 }
 
 impl Scope {
-    pub(crate) fn new(outbox: Outbox, metadata: Metadata) -> Self {
-        Self { outbox, metadata, published: Arc::default() }
+    /// Of an application's own task.
+    pub(crate) fn new(outbox: Outbox) -> Self {
+        Self { outbox, cause: None, published: Arc::default() }
+    }
+
+    pub(crate) fn of_handler(outbox: Outbox, cause: Arc<Envelope>) -> Self {
+        Self { outbox, cause: Some(cause), published: Arc::default() }
     }
 
     pub(crate) fn has_published(&self) -> bool {
@@ -63,7 +68,8 @@ pub(crate) fn current(name: &'static str) -> Result<Outbox, PublishError> {
 
 /// What a message published now inherits.
 pub(crate) fn metadata() -> Metadata {
-    SCOPE.try_with(|scope| scope.metadata.clone()).unwrap_or_default()
+    let cause = SCOPE.try_with(|scope| scope.cause.clone()).ok().flatten();
+    cause.map(|envelope| envelope.follow_up()).unwrap_or_default()
 }
 
 /// Something was published in the current scope, if there is one.

@@ -30,7 +30,7 @@ pub(crate) fn envelope(name: &str, payload: &str) -> Envelope {
 pub(crate) async fn run(name: &str, payload: &str, state: &TypeMap) -> Outcome {
     let handler = handler(name);
     let item = Item {
-        envelope: envelope("test.event", payload),
+        envelope: std::sync::Arc::new(envelope("test.event", payload)),
         attempt: 3,
         key: IdempotencyKey::of(event_id(), handler.original_name()),
     };

@@ -143,7 +143,7 @@ impl Dispatcher {
         let cut = signed(u32::try_from(jobs.len()).unwrap_or(u32::MAX)) >= wanted.most;
         for job in jobs {
             // Only our own names were claimed, so every job has a handler here.
-            if let Some(handler) = self.roster.number_of(&job.job_type) {
+            if let Some(handler) = self.roster.number_of(job.job_type) {
                 got[handler] += 1;
                 patient[handler] += i32::from(job.risk == Risk::None);
                 match job.risk {
@@ -262,16 +262,16 @@ mod tests {
         Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), 10, 10)
     }
 
-    fn job(job_type: &str, attempts: u32, crashes: u32) -> Claimed {
+    fn job(job_type: &'static str, attempts: u32, crashes: u32) -> Claimed {
         let id = EventId::from_ulid(ulid::Ulid::nil());
         Claimed {
             job_id: JobId::from_ulid(id.as_ulid()),
             claim_id: uuid::Uuid::nil(),
             event_id: Some(id),
-            job_type: job_type.to_owned(),
+            job_type,
             counts: Counts { attempts, max_attempts: 8, crashes },
             risk: risk(attempts - 1, 8, crashes, 3),
-            envelope: Envelope {
+            envelope: Arc::new(Envelope {
                 id,
                 name: "order.placed".into(),
                 version: 1,
@@ -279,7 +279,7 @@ mod tests {
                 subject: Subject::default(),
                 metadata: Metadata::default(),
                 payload: Payload::from_json("{}"),
-            },
+            }),
             done_before: false,
             bereft: false,
         }
@@ -290,7 +290,7 @@ mod tests {
     }
 
     /// As the worker does: claims as long as there is a reason, starting whatever has a slot. Answers how many claims it took.
-    fn fill(dispatcher: &mut Dispatcher, available: &mut [(&str, i32)]) -> usize {
+    fn fill(dispatcher: &mut Dispatcher, available: &mut [(&'static str, i32)]) -> usize {
         let mut due = true;
         for claims in 0..100 {
             while dispatcher.start().is_some() {}

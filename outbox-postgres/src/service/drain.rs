@@ -91,7 +91,7 @@ async fn execute(
     job: Claimed,
     lane: &mut Lane,
 ) -> Result<(), LaneError> {
-    let Some(handler) = roster.number_of(&job.job_type) else { return Ok(()) };
+    let Some(handler) = roster.number_of(job.job_type) else { return Ok(()) };
     let handler = roster.handler(handler);
     let execution =
         Execution { outbox: outbox.clone(), handler, job, cancel: CancellationToken::new(), kill: keeper.lost.clone() };

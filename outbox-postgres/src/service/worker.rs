@@ -192,7 +192,7 @@ impl Worker {
             outbox: self.outbox.clone(),
             handler: self.roster.handler(started.handler),
             job: started.job,
-            cancel: self.stop.child_token(),
+            cancel: self.stop.clone(),
             kill: self.kill.clone(),
         };
         let (outbox, in_hand, outcomes) = (self.outbox.clone(), Arc::clone(&self.in_hand), self.outcomes.clone());

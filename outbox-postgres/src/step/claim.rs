@@ -1,6 +1,7 @@
 //! claim: due jobs become running, leased to this worker, and come with their messages.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use outbox_core::transition::{Counts, Risk, risk};
@@ -63,11 +64,13 @@ pub(crate) struct Claimed {
     pub(crate) job_id: JobId,
     pub(crate) claim_id: Uuid,
     pub(crate) event_id: Option<EventId>,
-    pub(crate) job_type: String,
+    /// One of the names that were asked for.
+    pub(crate) job_type: &'static str,
     pub(crate) counts: Counts,
     /// What the death of this process would cost it.
     pub(crate) risk: Risk,
-    pub(crate) envelope: Envelope,
+    /// Shared with the other jobs of its event that the same claim brought.
+    pub(crate) envelope: Arc<Envelope>,
     /// The inbox holds the mark of its effect.
     pub(crate) done_before: bool,
     /// Its event is no longer stored, so there is no message.
@@ -108,39 +111,71 @@ pub(crate) async fn claim(
         .bind(&wanted.floors)
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| read(row, claim_id, wanted.crash_limit)).collect()
+    let messages = rows.iter().filter_map(|row| message(row).transpose()).collect::<Result<HashMap<_, _>, _>>()?;
+    rows.iter().filter_map(|row| read(row, claim_id, wanted, &messages).transpose()).collect()
 }
 
+/// A message, and whether it is still stored, by the id of its event or job. `None` for a job whose message comes with another.
+///
 /// The payload stays text here: a row that does not decode is that row's matter, when it runs (O7, B3).
-fn read(row: &PgRow, claim_id: Uuid, crash_limit: u32) -> Result<Claimed, sqlx::Error> {
-    let job_id = JobId::from(row.try_get::<Uuid, _>(0)?);
-    let event_id = row.try_get::<Option<Uuid>, _>(1)?.map(EventId::from);
-    let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
-    let metadata: &str = row.try_get(11)?;
-    let payload: Option<&str> = row.try_get(12)?;
+fn message(row: &PgRow) -> Result<Option<(Uuid, Message)>, sqlx::Error> {
+    if !row.try_get::<bool, _>(6)? {
+        return Ok(None);
+    }
+    let id = match row.try_get::<Option<Uuid>, _>(1)? {
+        Some(event) => event,
+        None => row.try_get(0)?,
+    };
+    let metadata: &str = row.try_get(12)?;
+    let payload: Option<&str> = row.try_get(13)?;
+    let envelope = Envelope {
+        id: EventId::from(id),
+        name: row.try_get(7)?,
+        version: unsigned(row.try_get(8)?),
+        occurred_at: row.try_get::<DateTime<Utc>, _>(9)?,
+        subject: Subject { kind: row.try_get(10)?, id: row.try_get(11)? },
+        // Context that cannot be read must not keep the work from being done.
+        metadata: if metadata == "{}" { Metadata::default() } else { Metadata::from_json(metadata) },
+        payload: Payload::from_json(payload.unwrap_or("null")),
+    };
+    Ok(Some((id, Message { envelope: Arc::new(envelope), bereft: payload.is_none() })))
+}
+
+struct Message {
+    envelope: Arc<Envelope>,
+    bereft: bool,
+}
+
+/// `None` for a row that was not asked for, which the statement does not answer.
+fn read(
+    row: &PgRow,
+    claim_id: Uuid,
+    wanted: &Wanted,
+    messages: &HashMap<Uuid, Message>,
+) -> Result<Option<Claimed>, sqlx::Error> {
+    let job_id: Uuid = row.try_get(0)?;
+    let event_id: Option<Uuid> = row.try_get(1)?;
+    let name: &str = row.try_get(2)?;
+    let Some(job_type) = wanted.job_types.iter().copied().find(|one| *one == name) else { return Ok(None) };
+    let Some(message) = messages.get(&event_id.unwrap_or(job_id)) else { return Ok(None) };
     let counts = Counts {
         attempts: unsigned(row.try_get(3)?),
         max_attempts: unsigned(row.try_get(4)?),
         crashes: unsigned(row.try_get(5)?),
     };
-    Ok(Claimed {
-        job_id,
+    Ok(Some(Claimed {
+        job_id: JobId::from(job_id),
         claim_id,
-        event_id,
-        job_type: row.try_get(2)?,
+        event_id: event_id.map(EventId::from),
+        job_type,
         counts,
-        risk: risk(counts.attempts.saturating_sub(1), counts.max_attempts, counts.crashes, crash_limit),
-        envelope: Envelope {
-            id: event_id.unwrap_or_else(|| EventId::from_ulid(job_id.as_ulid())),
-            name: row.try_get(6)?,
-            version: unsigned(row.try_get(7)?),
-            occurred_at: row.try_get::<DateTime<Utc>, _>(8)?,
-            subject: Subject { kind: row.try_get(9)?, id: row.try_get(10)? },
-            // Context that cannot be read must not keep the work from being done.
-            metadata: if metadata == "{}" { Metadata::default() } else { Metadata::from_json(metadata) },
-            payload: Payload::from_json(payload.unwrap_or("null")),
-        },
-        done_before: row.try_get(13)?,
-        bereft: payload.is_none(),
-    })
+        risk: risk(counts.attempts.saturating_sub(1), counts.max_attempts, counts.crashes, wanted.crash_limit),
+        envelope: Arc::clone(&message.envelope),
+        done_before: row.try_get(14)?,
+        bereft: message.bereft,
+    }))
+}
+
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
 }

@@ -25,7 +25,7 @@ candidate as materialized (
     select l.*
     from generate_series(0, 3) as p (priority)
     cross join lateral (
-      select l.id, l.priority, l.available_at,
+      select l.ctid as tid, l.id, l.priority, l.available_at,
              l.crashes > 1 or (l.crashes = 1 and ($15::int <= 2 or l.attempts + 1 >= l.max_attempts)) as alone,
              l.crashes > 0 or l.attempts + 1 >= l.max_attempts as risky
       from :schema.job_live l
@@ -44,44 +44,52 @@ candidate as materialized (
   where exists (select from alive)          -- a one-time filter: no row is locked for a dead worker
 ),
 -- A job on its last attempt, or that crashed before, is taken into a free slot only (it must not be charged for a
--- neighbour's crash while it waits in memory), and of those that have to run alone just one.
+-- neighbour's crash while it waits in memory), and of those that have to run alone just one. They are few or none, so that
+-- only they are sorted and numbered.
 ranked as (
-  select c.*,
-         row_number() over (partition by c.risky, c.handler order by c.priority, c.available_at, c.id) as nth_of_handler,
-         row_number() over (partition by c.risky, c.module order by c.n, c.priority, c.available_at, c.id) as nth_of_module,
-         row_number() over (partition by c.risky order by c.n, c.priority, c.available_at, c.id) as nth,
+  select c.tid, c.id, c.n, c.priority, c.available_at, c.free, c.module_free, c.alone,
+         row_number() over (partition by c.handler order by c.priority, c.available_at, c.id) as nth_of_handler,
+         row_number() over (partition by c.module order by c.n, c.priority, c.available_at, c.id) as nth_of_module,
+         row_number() over (order by c.n, c.priority, c.available_at, c.id) as nth,
          row_number() over (partition by c.alone order by c.n, c.priority, c.available_at, c.id) as nth_alone
   from candidate c
+  where c.risky
 ),
 picked as materialized (
-  select id from ranked
-  where not risky
-     or (nth_of_handler <= free and nth_of_module <= module_free and nth <= $8::int and (not alone or nth_alone = 1))
+  select tid from (
+    select c.tid, c.n, c.priority, c.available_at, c.id from candidate c where not c.risky
+    union all
+    select tid, n, priority, available_at, id from ranked
+    where nth_of_handler <= free and nth_of_module <= module_free and nth <= $8::int and (not alone or nth_alone = 1)
+  ) p
   order by n, priority, available_at, id
   limit $10::int
 ),
 claimed as (
   update :schema.job_live l
   set status = 'running', claim_id = $2::uuid, locked_by = $1::uuid, locked_at = now(), attempts = l.attempts + 1
-  -- Through an array, so that the planner assumes ten rows and looks each up by primary key: a plain join becomes a hash
-  -- join over the table, and `id = any(array(..))` a sequential scan in a plan cached while the table was empty.
-  from unnest(array(select id from picked)) as p (id)
-  where l.id = p.id
+  -- By place, which cannot change while we hold the lock: no index is read, and no plan can scan the table instead. A row that
+  -- somebody moved between our snapshot and our lock is not there, stays pending, and is found by the next claim.
+  where l.ctid = any(array(select tid from picked))
   returning l.id, l.event_id, l.job_type, l.payload_version, l.attempts, l.max_attempts, l.crashes, l.priority,
             l.available_at, l.created_at, l.payload, l.metadata
 )
+-- The jobs of one event share its message: it comes with one of them, and the client gives it to the others.
 select c.id, c.event_id, c.job_type, c.attempts, c.max_attempts, c.crashes,
+       c.event_id is null or c.first as brings_message,
        coalesce(e.event_type, c.job_type), coalesce(e.event_version, c.payload_version),
        -- a client's calendar is shorter than the server's, and knows no infinity
        least(greatest(coalesce(e.occurred_at, c.created_at), '0001-01-01 UTC'), '9999-12-31 UTC'), coalesce(e.subject_type, ''), e.subject_id,
        coalesce(e.metadata, c.metadata, '{}')::text, coalesce(e.payload, c.payload)::text,
-       exists (select from unnest($11::text[], $12::text[]) as t (job_type, inbox_name)
-               join :schema.inbox i on i.handler = t.inbox_name and i.key = coalesce(c.event_id, c.id)
-               where t.job_type = c.job_type) as done_before
-from claimed c
--- LIMIT 1 keeps it one primary key lookup a row, in the one partition that can hold it.
+       -- asked of the names first, or the arrays would be unfolded once a job
+       c.job_type = any($11::text[]) and exists (
+         select from unnest($11::text[], $12::text[]) as t (job_type, inbox_name)
+         join :schema.inbox i on i.handler = t.inbox_name and i.key = coalesce(c.event_id, c.id)
+         where t.job_type = c.job_type) as done_before
+from (select *, row_number() over (partition by event_id) = 1 as first from claimed) c
+-- LIMIT 1 keeps it one primary key lookup an event, in the one partition that can hold it.
 left join lateral (
   select v.event_type, v.event_version, v.occurred_at, v.subject_type, v.subject_id, v.metadata, v.payload
-  from :schema.event v where v.id = c.event_id limit 1
+  from :schema.event v where v.id = c.event_id and c.first limit 1
 ) e on true
 order by c.priority, c.available_at, c.id

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -86,7 +87,7 @@ impl Execution {
     }
 
     fn scope(&self) -> Scope {
-        Scope::new(self.outbox.clone(), self.job.envelope.follow_up())
+        Scope::of_handler(self.outbox.clone(), Arc::clone(&self.job.envelope))
     }
 
     /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
@@ -170,7 +171,7 @@ impl Execution {
 
     async fn call(&self, scope: &Scope, connection: Option<&mut PgConnection>) -> Ended {
         let item = Item {
-            envelope: self.job.envelope.clone(),
+            envelope: Arc::clone(&self.job.envelope),
             attempt: self.job.counts.attempts,
             key: IdempotencyKey::of(self.job.effect_id(), self.handler.original_name()),
         };
