@@ -47,6 +47,7 @@ mod service;
 mod signal;
 mod sqlstate;
 mod step;
+mod to_the_end;
 mod transaction;
 mod tx;
 mod vitals;

@@ -22,6 +22,7 @@ use crate::schema::Schema;
 use crate::scope::{self, Scope};
 use crate::service::{self, Drained, Roster};
 use crate::step::Statements;
+use crate::to_the_end::ToTheEnd;
 use crate::transaction::OutboxTransaction;
 use crate::vitals::Vitals;
 use crate::wake::Wake;
@@ -71,8 +72,7 @@ impl Outbox {
     pub async fn begin(&self) -> Result<OutboxTransaction, sqlx::Error> {
         // Dropped while BEGIN is under way, sqlx's own future would give the connection back with the transaction open.
         let pool = self.inner.pool.clone();
-        let begun = tokio::spawn(async move { pool.begin().await }).await;
-        let transaction = begun.map_err(|_| sqlx::Error::WorkerCrashed)??;
+        let transaction = ToTheEnd::new(async move { pool.begin().await }).await?;
         Ok(OutboxTransaction::new(transaction, self.clone()))
     }
 

@@ -62,6 +62,7 @@ statements!(
     failed,
     look,
     publish,
+    publish_keyed,
     recover,
     register,
     renew,

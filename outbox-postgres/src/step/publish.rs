@@ -1,4 +1,4 @@
-//! publish: event row, job rows and key in one statement, in the caller's transaction.
+//! publish: event row, job rows and key in one statement, in the caller's transaction. Events without keys have a statement without.
 
 use outbox_core::{EventId, name};
 use sqlx::{PgConnection, Row as _};
@@ -58,7 +58,10 @@ async fn publish_chunk(
     let payloads: Vec<&str> = rows.iter().map(|row| row.payload.as_json()).collect();
     let contexts: Vec<&str> = rows.iter().map(|_| metadata).collect();
     let keys: Vec<Option<&str>> = rows.iter().map(|row| row.key.as_deref()).collect();
-    let answer = sqlx::query(batch.outbox.statements().publish.text())
+    let statements = batch.outbox.statements();
+    let has_keys = keys.iter().any(Option::is_some);
+    let statement = if has_keys { &statements.publish_keyed } else { &statements.publish };
+    let query = sqlx::query(statement.text())
         .bind(ids)
         .bind(batch.name)
         .bind(batch.version.cast_signed())
@@ -66,7 +69,6 @@ async fn publish_chunk(
         .bind(subjects)
         .bind(payloads)
         .bind(contexts)
-        .bind(keys)
         .bind(&fan_out.patterns)
         .bind(&fan_out.handlers)
         .bind(&fan_out.max_attempts)
@@ -74,7 +76,9 @@ async fn publish_chunk(
         .bind(&fan_out.any_version)
         .bind(&fan_out.in_transaction)
         .bind(millis(batch.delay))
-        .bind(batch.not_before)
+        .bind(batch.not_before);
+    let query = if has_keys { query.bind(keys) } else { query };
+    let answer = query
         .fetch_all(connection)
         .await
         .map_err(|error| PublishError::database(batch.name, batch.outbox.schema(), error))?;

@@ -79,7 +79,8 @@ impl Execution {
             return self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started);
         }
         if self.handler.guard == Guard::Transaction {
-            return self.run_in_transaction(started).await;
+            // Boxed, because the futures of a transaction are large, and every execution's task would be as large, and be moved so.
+            return Box::pin(self.run_in_transaction(started)).await;
         }
         let scope = self.scope();
         let ended = self.call(&scope, None).await;
