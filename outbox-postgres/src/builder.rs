@@ -14,7 +14,7 @@ use crate::config::{Config, Direct};
 use crate::error::{BuildError, SettingFault};
 use crate::executing::Executing;
 use crate::fan_out::FanOut;
-use crate::lane::Lane;
+use crate::lane::{self, Lane};
 use crate::outbox::{Inner, Outbox};
 use crate::profile::Profile;
 use crate::retention::Retention;
@@ -293,7 +293,7 @@ impl OutboxBuilder {
         let fan_outs: HashMap<_, _> = names.into_iter().map(|name| (name, FanOut::of(&self.registry, name))).collect();
         let direct = self.config.direct.clone();
         let options = direct.map_or_else(|| self.pool.connect_options(), |Direct(server)| Arc::new(server));
-        let lane = Lane::new(&options, self.config.sharing(), "wake");
+        let lane = Lane::new(&options, self.config.sharing(), "wake").with_settings(lane::UNFLUSHED);
         let wake = Wake::new(lane, self.config.schema.channel(), self.config.poll_only, self.config.profile.debounce);
         let inner = Arc::new(Inner {
             statements: Statements::new(&self.config.schema),

@@ -7,7 +7,7 @@
 //! Behind a transaction pooler a lane leaves nothing in the session, which is somebody else's in the next moment: each step runs
 //! in a transaction of its own that begins with the lane's settings, in one round trip.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -42,8 +42,26 @@ pub(crate) struct Lane {
     sharing: Sharing,
     lock_limit: Duration,
     statement_limit: Duration,
+    own: Own,
     connection: Option<PgConnection>,
 }
+
+/// Settings of one lane, beside those that every lane has.
+pub(crate) type Own = &'static [(&'static str, &'static str)];
+
+/// For wake: a NOTIFY has nothing to keep. One that a crash of the server takes with it had nobody left to hear it.
+pub(crate) const UNFLUSHED: Own = &[("synchronous_commit", "off")];
+
+/// For claim and settle: each of their statements reads a bounded number of rows by index, or by place, and is planned once. The
+/// planner knows nothing better: its statistics are those of a table that is empty in one minute and full in the next, and what
+/// it would do instead is to read all of it, once a batch.
+pub(crate) const BY_INDEX: Own = &[
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+];
 
 /// Without the options, whose `Debug` prints the password.
 impl fmt::Debug for Lane {
@@ -105,7 +123,7 @@ impl Lane {
     /// A lane for `purpose`, which shows in `pg_stat_activity`.
     pub(crate) fn new(options: &PgConnectOptions, sharing: Sharing, purpose: &str) -> Self {
         let options = options.clone().application_name(&format!("outbox {purpose}")).disable_statement_logging();
-        Self { options, sharing, lock_limit: LOCK_LIMIT, statement_limit: STATEMENT_LIMIT, connection: None }
+        Self { options, sharing, lock_limit: LOCK_LIMIT, statement_limit: STATEMENT_LIMIT, own: &[], connection: None }
     }
 
     /// The same lane with another limit for rows that somebody else has locked.
@@ -116,6 +134,11 @@ impl Lane {
     /// The same lane with another limit for what the server works on.
     pub(crate) fn with_statement_limit(self, statement_limit: Duration) -> Self {
         Self { statement_limit, ..self }
+    }
+
+    /// The same lane with settings of its own.
+    pub(crate) fn with_settings(self, own: Own) -> Self {
+        Self { own, ..self }
     }
 
     /// Runs one step within `limit`.
@@ -197,20 +220,24 @@ impl Lane {
     fn begin(&self) -> String {
         // Statements are prepared by the pooler for many clients, so their plans are not ours to discard.
         format!(
-            "begin isolation level read committed; {}; set local plan_cache_mode = force_custom_plan",
+            "begin isolation level read committed; set local plan_cache_mode = force_custom_plan; {}",
             self.settings("set local")
         )
     }
 
     fn settings(&self, set: &str) -> String {
         // jit: estimates trigger compilation at every execution of the claim, for ten times its cost.
-        format!(
+        let mut settings = format!(
             "{set} jit = off; {set} lock_timeout = {}; {set} statement_timeout = {}; \
              {set} idle_in_transaction_session_timeout = {}",
             self.lock_limit.as_millis(),
             self.statement_limit.as_millis(),
             IDLE_LIMIT.as_millis()
-        )
+        );
+        for (name, value) in self.own {
+            let _ = write!(settings, "; {set} {name} = {value}");
+        }
+        settings
     }
 }
 

@@ -22,7 +22,7 @@ use crate::backoff::Reconnect;
 use crate::error::RunError;
 use crate::health::Stage;
 use crate::outbox::Outbox;
-use crate::{identity, step};
+use crate::{identity, lane, step};
 
 const STATEMENT_LIMIT: Duration = Duration::from_secs(3);
 /// How long, past the shutdown budget, the last outcomes have to be written.
@@ -99,7 +99,7 @@ impl Epoch {
         let settler = Settler {
             outbox: outbox.clone(),
             in_hand: Arc::clone(&in_hand),
-            lane: outbox.lane("settle").with_lock_limit(settler::LOCK_LIMIT),
+            lane: outbox.lane("settle").with_lock_limit(settler::LOCK_LIMIT).with_settings(lane::BY_INDEX),
             outcomes: settled,
             give_up: give_up.clone(),
         };

@@ -17,7 +17,7 @@ use super::roster::Roster;
 use super::underway::Underway;
 use crate::backoff::Reconnect;
 use crate::health::Listening;
-use crate::lane::{Lane, LaneError};
+use crate::lane::{self, Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step::claim::{Claimed, Wanted};
@@ -27,10 +27,6 @@ use crate::{identity, step};
 
 /// A claim takes milliseconds; one that takes this long waits on a connection that is dead without saying so.
 const CLAIM_LIMIT: Duration = Duration::from_secs(3);
-
-/// A claim that takes longer may have a plan for a table that has grown since.
-const SLOW_CLAIM: Duration = Duration::from_millis(50);
-const DISCARD_EVERY: Duration = Duration::from_secs(1);
 
 /// How often the loop comes round at least.
 const PULSE: Duration = Duration::from_secs(1);
@@ -171,11 +167,9 @@ impl Worker {
             worker: self.id,
             in_hand: Arc::clone(&self.in_hand),
             floor: Arc::clone(&self.floor),
-            lane: self.outbox.lane("claim"),
+            lane: self.outbox.lane("claim").with_settings(lane::BY_INDEX),
             stop: self.stop.clone(),
-            seen_batch: 0,
             most: i32::MAX,
-            plans_discarded: Instant::now(),
         };
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
@@ -261,11 +255,8 @@ struct Claimer {
     floor: Arc<Floor>,
     lane: Lane,
     stop: CancellationToken,
-    /// Jobs of the last claim: a plan that was cached when there were few is no good when there are many.
-    seen_batch: usize,
     /// Most jobs of a claim, halved while answers do not arrive in time: large payloads over a slow link.
     most: i32,
-    plans_discarded: Instant,
 }
 
 impl Claimer {
@@ -298,7 +289,6 @@ impl Claimer {
                 }
                 self.in_hand.claimed(jobs.iter().map(|job| (job.job_id, job.claim_id)));
                 self.floor.claimed(begin, asked.elapsed(), jobs.len(), &wanted.drained(&jobs));
-                self.refresh_plan(jobs.len(), wanted, asked.elapsed()).await;
                 jobs
             }
             Err(error) => {
@@ -329,26 +319,5 @@ impl Claimer {
         let claim =
             async |connection: &mut _| step::claim::claim(connection, statements, worker, claim_id, wanted).await;
         self.lane.run(CLAIM_LIMIT, claim).await
-    }
-
-    /// A plan that was made while the tables were nearly empty scans them once they are full. The first full claim behind a
-    /// smaller one drops it, and so does a slow claim, once a second at most.
-    async fn refresh_plan(&mut self, jobs: usize, wanted: &Wanted, took: Duration) {
-        // Behind a pooler no plan is kept.
-        if self.outbox.config().transaction_pooler {
-            return;
-        }
-        let full = usize::try_from(wanted.most).is_ok_and(|most| jobs >= most);
-        let grown = full && self.seen_batch < jobs;
-        let slow = took > SLOW_CLAIM && self.plans_discarded.elapsed() > DISCARD_EVERY;
-        if grown || slow {
-            self.plans_discarded = Instant::now();
-            let discard = async |connection: &mut sqlx::PgConnection| {
-                sqlx::query("discard plans").execute(connection).await.map(drop)
-            };
-            // A failure shows at the next claim too, and is handled there.
-            let _ = self.lane.run(CLAIM_LIMIT, discard).await;
-        }
-        self.seen_batch = jobs;
     }
 }

@@ -50,7 +50,7 @@ impl Wanted {
         }
         let mut got: HashMap<&str, i32> = HashMap::new();
         for job in jobs {
-            *got.entry(&job.job_type).or_default() += 1;
+            *got.entry(job.job_type).or_default() += 1;
         }
         let all = |place: &usize| got.get(self.job_types[*place]).is_none_or(|got| *got < self.limits[*place]);
         let drained = (0..self.ranges.len()).filter(all);
