@@ -4,9 +4,9 @@
 -- The crash counts; the attempt was counted at the claim. It is given back where its guilt is in doubt: the job had crashed before, and
 -- so had another one that the same worker held. Answer: id, job_type, whether it ended.
 with
--- one scan of the live rows; the rest by primary key
+-- one scan of the live rows; the rest by place, which cannot change while we hold the locks
 held as materialized (
-  select l.id, l.claim_id, l.locked_by, l.locked_at, l.attempts, l.max_attempts, l.crashes
+  select l.ctid as tid, l.id, l.claim_id, l.locked_by, l.locked_at, l.attempts, l.max_attempts, l.crashes
   from :schema.job_live l
   where l.status = 'running' and l.locked_by = any($1::uuid[])
   -- a row that somebody has locked (a transaction about to commit, a person at a prompt) must not keep the others waiting: it
@@ -22,8 +22,7 @@ judged as materialized (
 ),
 gone as (
   delete from :schema.job_live l
-  using unnest(array(select id from judged where ends)) as h (id)
-  where l.id = h.id
+  where l.ctid = any(array(select tid from judged where ends))
   returning l.id, l.event_id, l.claim_id, l.locked_by, l.available_at, l.created_at, l.locked_at, l.payload_version, l.attempts,
             l.max_attempts, l.crashes, l.priority, l.job_type, l.ordering_key, l.ordering_no, l.last_error, l.payload, l.metadata
 ),
@@ -40,8 +39,7 @@ back as (
   update :schema.job_live l
   set status = 'pending', claim_id = null, locked_by = null, locked_at = null, crashes = l.crashes + 1, available_at = now(),
       attempts = l.attempts - (select j.in_doubt::int from judged j where j.id = l.id)
-  from unnest(array(select id from judged where not ends)) as h (id)
-  where l.id = h.id
+  where l.ctid = any(array(select tid from judged where not ends))
   returning l.id, l.job_type
 ),
 history as (

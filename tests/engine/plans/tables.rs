@@ -92,9 +92,10 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub async fn open(sandbox: &Sandbox, plan_cache_mode: &str) -> Self {
+    /// That of claim and settle, or that of the other services.
+    pub async fn open(sandbox: &Sandbox, by_index: bool) -> Self {
+        let settings = outbox_postgres::session_of_a_lane(by_index);
         let mut connection = PgConnection::connect_with(sandbox.pool().connect_options().as_ref()).await.unwrap();
-        let settings = format!("{}; set plan_cache_mode = {plan_cache_mode}", outbox_postgres::session_of_a_lane());
         connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await.unwrap();
         Self { connection, schema: sandbox.schema().to_owned() }
     }
