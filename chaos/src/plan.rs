@@ -166,8 +166,14 @@ const LATE: [(&str, Option<&str>); 4] =
     [("settle", None), ("settle_tx", None), ("commit", Some("settle_tx")), ("claim", None)];
 
 /// Points in a publisher's.
-const PUBLISHER_POINTS: [(&str, Option<&str>); 4] =
-    [("publish", None), ("enqueue", None), ("commit", Some("publish")), ("commit", Some("enqueue"))];
+const PUBLISHER_POINTS: [(&str, Option<&str>); 6] = [
+    ("publish", None),
+    ("publish_keyed", None),
+    ("enqueue", None),
+    ("commit", Some("publish")),
+    ("commit", Some("publish_keyed")),
+    ("commit", Some("enqueue")),
+];
 
 /// The connections of a worker's services.
 pub(crate) const LANES: [&str; 5] = ["outbox claim", "outbox settle", "outbox renew", "outbox upkeep", "outbox listen"];

@@ -567,7 +567,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
             allowed.iter().map(String::as_str).filter(|name| role == "worker" || *name != "backfill_fence").collect();
         match role {
             "worker" => assert_eq!(allowed.len() + 2, files.len(), "{allowed:?}"),
-            "publisher" => assert_eq!(allowed, ["enqueue", "publish"]),
+            "publisher" => assert_eq!(allowed, ["enqueue", "publish", "publish_keyed"]),
             "reader" => {
                 assert_eq!(allowed, ["failed", "look", "recover", "rescue_held", "survey_handlers", "survey_jobs"]);
             }
