@@ -77,7 +77,16 @@ pub(crate) enum Measure {
     TableMb,
     /// The last fifth's rate, as a part of the first one's.
     Tail,
+    /// Milliseconds that half of the single operations took at most, ..
+    P50,
+    /// .. 95 of a hundred, ..
+    P95,
+    /// .. and 99.
+    P99,
 }
+
+/// A handler can begin before the answer to the commit has come. Such a latency counts as a microsecond, so that a ratio to it is one.
+const LEAST_MS: f64 = 0.001;
 
 impl Measure {
     /// The figure, where it is known.
@@ -93,6 +102,9 @@ impl Measure {
             Self::Dead => count(readings.dead_tuples),
             Self::TableMb => readings.table_mb,
             Self::Tail => cell.done.steps.last()? / cell.done.steps.first()?,
+            Self::P50 => cell.latency_ms?.p50.max(LEAST_MS),
+            Self::P95 => cell.latency_ms?.p95.max(LEAST_MS),
+            Self::P99 => cell.latency_ms?.p99.max(LEAST_MS),
         };
         figure.is_finite().then_some(figure)
     }
@@ -138,10 +150,21 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_latency_is_its_quantile_and_never_less_than_a_microsecond() {
+        let done = Done { seconds: 1.0, jobs: 3, latencies_ms: vec![3.0, -0.2, 2.0], ..Done::default() };
+        let timed = Cell::new("ours", 0, done, Readings::default());
+        assert_eq!(Measure::P50.of(&timed, Unit::Jobs), Some(2.0));
+        let done = Done { seconds: 1.0, jobs: 1, latencies_ms: vec![-0.2], ..Done::default() };
+        let early = Cell::new("peer", 0, done, Readings::default());
+        assert_eq!(Measure::P99.of(&early, Unit::Jobs), Some(LEAST_MS));
+    }
+
+    #[test]
     fn what_was_not_measured_is_no_figure() {
         let cell = cell("ours", 0, 0);
         assert_eq!(Measure::Tail.of(&cell, Unit::Jobs), None);
         assert_eq!(Measure::PeakMb.of(&cell, Unit::Jobs), None);
+        assert_eq!(Measure::P50.of(&cell, Unit::Jobs), None);
         assert_eq!(Measure::Wal.of(&cell, Unit::Jobs), None, "no unit was done");
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::measure::{Cell, Measure, Unit};
 use crate::stats::Spread;
-use crate::works::{BARE, LIMIT, OURS, Work};
+use crate::works::{BARE, KICK, LIMIT, OURS, Work};
 
 /// One line of the table of targets.
 #[derive(Debug)]
@@ -71,6 +71,10 @@ pub(crate) static TARGETS: &[Target] = &[
     target("drain_8", "drain_8", Measure::Rate, Against::Side(LIMIT), Bound::AtLeast(0.80)),
     target("drain_1m_tail", "drain_1m", Measure::Tail, Against::Nothing, Bound::AtLeast(0.90)),
     target("tx_drain", "tx_drain", Measure::Rate, Against::Side(LIMIT), Bound::AtLeast(0.85)),
+    target("kick_ms", "kick", Measure::P50, Against::Side(LIMIT), Bound::AtMost(1.5)),
+    target("kick_ms", "kick", Measure::P50, Against::Peers, Bound::AtMost(0.6)),
+    target("notify_ms", "notify", Measure::P50, Against::Side(KICK), Bound::AtMost(2.0)),
+    target("notify_ms", "notify", Measure::P50, Against::Peers, Bound::AtMost(1.0)),
     target("wal_drain", "drain", Measure::Wal, Against::Side(LIMIT), Bound::AtMost(1.15)),
     target("wal_drain", "drain", Measure::Wal, Against::Peers, Bound::AtMost(0.8)),
     target("wal_publish", "publish", Measure::Wal, Against::Side(LIMIT), Bound::AtMost(1.15)),

@@ -1,6 +1,6 @@
 //! The works: what is measured, at which size, and who does it.
 
-use crate::measure::Unit;
+use crate::measure::{Measure, Unit};
 
 /// Ours.
 pub(crate) const OURS: &str = "ours";
@@ -8,6 +8,8 @@ pub(crate) const OURS: &str = "ours";
 pub(crate) const LIMIT: &str = "limit";
 /// The least SQL that writes the same rows.
 pub(crate) const BARE: &str = "bare";
+/// Ours where the worker is in the process that publishes.
+pub(crate) const KICK: &str = "kick";
 
 /// One line of the measurement.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub(crate) struct Work {
     /// What a contestant is asked for.
     pub(crate) contest: &'static str,
     pub(crate) unit: Unit,
+    /// The figure that it is done for.
+    pub(crate) figure: Measure,
     /// Those of this program, ours first.
     pub(crate) sides: &'static [&'static str],
     /// Whether other libraries do it too.
@@ -41,6 +45,7 @@ pub(crate) static WORKS: &[Work] = &[
         what: "one event and its 5 jobs a transaction, 8 connections",
         contest: "publish",
         unit: Unit::Events,
+        figure: Measure::Rate,
         sides: &[OURS, LIMIT, BARE],
         open: true,
         sizes: &[("events", 10_000)],
@@ -52,6 +57,7 @@ pub(crate) static WORKS: &[Work] = &[
         what: "20,000 events and their 5 jobs each in one transaction",
         contest: "bulk",
         unit: Unit::Jobs,
+        figure: Measure::Rate,
         sides: &[OURS, LIMIT],
         open: true,
         sizes: &[("events", 20_000)],
@@ -63,6 +69,7 @@ pub(crate) static WORKS: &[Work] = &[
         what: "100,000 event jobs that do nothing, of 5 handlers, 2 connections, batches of 500",
         contest: "drain",
         unit: Unit::Jobs,
+        figure: Measure::Rate,
         sides: &[OURS, LIMIT],
         open: true,
         sizes: &[("jobs", 100_000)],
@@ -74,6 +81,7 @@ pub(crate) static WORKS: &[Work] = &[
         what: "the same, 8 workers, batches of 100",
         contest: "drain",
         unit: Unit::Jobs,
+        figure: Measure::Rate,
         sides: &[OURS, LIMIT],
         open: false,
         sizes: &[("jobs", 100_000)],
@@ -85,6 +93,7 @@ pub(crate) static WORKS: &[Work] = &[
         what: "1,000,000 of them, 1 worker, batches of 500",
         contest: "drain",
         unit: Unit::Jobs,
+        figure: Measure::Rate,
         sides: &[OURS],
         open: false,
         sizes: &[("jobs", 1_000_000)],
@@ -96,10 +105,35 @@ pub(crate) static WORKS: &[Work] = &[
         what: "10,000 event jobs whose handler takes the transaction and inserts one row, 8 at a time",
         contest: "tx-drain",
         unit: Unit::Jobs,
+        figure: Measure::Rate,
         sides: &[OURS, LIMIT],
         open: false,
         sizes: &[("jobs", 10_000)],
         settings: &[("connections", 8), ("batch", 100)],
+        most_rounds: EVERY,
+    },
+    Work {
+        key: "kick",
+        what: "one event at a time to a worker at rest in the same process: from the commit's return to the handler's start",
+        contest: "latency",
+        unit: Unit::Jobs,
+        figure: Measure::P50,
+        sides: &[OURS, LIMIT],
+        open: true,
+        sizes: &[("samples", 200)],
+        settings: &[("apart", 0)],
+        most_rounds: EVERY,
+    },
+    Work {
+        key: "notify",
+        what: "the same to a worker that shares nothing with the publisher, and hears of it by NOTIFY",
+        contest: "latency",
+        unit: Unit::Jobs,
+        figure: Measure::P50,
+        sides: &[OURS, KICK],
+        open: true,
+        sizes: &[("samples", 200)],
+        settings: &[("apart", 1)],
         most_rounds: EVERY,
     },
 ];
@@ -109,6 +143,11 @@ impl Work {
     pub(crate) fn arguments(&self, scale: f64) -> Vec<(&'static str, u64)> {
         self.sizes.iter().map(|(key, size)| (*key, scaled(*size, scale))).chain(self.settings.iter().copied()).collect()
     }
+}
+
+/// Whether a side is one of this program.
+pub(crate) fn is_own(side: &str) -> bool {
+    WORKS.iter().any(|work| work.sides.contains(&side))
 }
 
 /// Whole hundreds, so that every fan-out divides them.

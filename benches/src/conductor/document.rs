@@ -35,6 +35,9 @@ fn works(run: &Run) -> Map<String, Value> {
                 |measure| Spread::of(figures(cells, side, measure, work.unit).into_iter().map(|(_, figure)| figure));
             let figures = json!({
                 "rate": spread(Measure::Rate),
+                "p50_ms": spread(Measure::P50),
+                "p95_ms": spread(Measure::P95),
+                "p99_ms": spread(Measure::P99),
                 "wal_bytes": spread(Measure::Wal),
                 "cpu_s_per_100k": spread(Measure::Cpu),
                 "peak_mb": spread(Measure::PeakMb),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::works::Work;
+use crate::works::{self, Work};
 
 /// The programs of a run.
 #[derive(Debug)]
@@ -56,10 +56,7 @@ impl Side {
     fn read(text: &str) -> anyhow::Result<Self> {
         let (name, program) = text.split_once('=').with_context(|| format!("`{text}` is not NAME=PROGRAM"))?;
         anyhow::ensure!(!name.is_empty() && !program.is_empty(), "`{text}` is not NAME=PROGRAM");
-        anyhow::ensure!(
-            ![crate::works::OURS, crate::works::LIMIT, crate::works::BARE].contains(&name),
-            "`{name}` is a side of this program"
-        );
+        anyhow::ensure!(!works::is_own(name), "`{name}` is a side of this program");
         Ok(Self { name: name.to_owned(), program: program.into(), ..Self::default() })
     }
 

@@ -6,7 +6,7 @@ use crate::stats::Spread;
 use crate::targets::{Verdict, figures};
 use crate::works::Work;
 
-/// Columns behind the rate: heading and figure.
+/// Columns behind the figure that the work is done for: heading and figure.
 const COLUMNS: [(&str, Measure); 6] = [
     ("WAL B", Measure::Wal),
     ("CPU s/100k", Measure::Cpu),
@@ -15,6 +15,22 @@ const COLUMNS: [(&str, Measure); 6] = [
     ("dead", Measure::Dead),
     ("MB", Measure::TableMb),
 ];
+/// Before them, where single operations are timed.
+const QUANTILES: [(&str, Measure); 2] = [("p95 ms", Measure::P95), ("p99 ms", Measure::P99)];
+
+/// Those of a work.
+pub(super) fn columns(work: &Work) -> impl Iterator<Item = (&'static str, Measure)> {
+    let quantiles = if work.figure == Measure::P50 { &QUANTILES[..] } else { &[] };
+    quantiles.iter().chain(&COLUMNS).copied()
+}
+
+/// What the figure that a work is done for is called.
+pub(super) fn heading(work: &Work) -> String {
+    match work.figure {
+        Measure::P50 => "p50 ms".to_owned(),
+        _ => format!("{}s/s", work.unit.word()),
+    }
+}
 
 /// While it goes on.
 pub(super) fn print_cell(work: &Work, round: u32, side: &str, done: &Done) {
@@ -43,8 +59,8 @@ fn introduction(cell: &Cell, all: u64) -> Option<String> {
 fn work_table(work: &Work, cells: &[Cell]) -> String {
     let unit = work.unit.word();
     let article = if unit == "event" { "an" } else { "a" };
-    let headings = COLUMNS.map(|(heading, _)| format!(" {heading:>10}")).concat();
-    let head = format!("  {:<18} {:>3} {:>10}  {:<17}{headings}", "", "n", format!("{unit}s/s"), "quartiles");
+    let headings = columns(work).map(|(heading, _)| format!(" {heading:>10}")).collect::<Vec<_>>().concat();
+    let head = format!("  {:<18} {:>3} {:>10}  {:<17}{headings}", "", "n", heading(work), "quartiles");
     let foot = format!("  (medians; WAL bytes and statements {article} {unit})\n");
     let lines = sides(cells).into_iter().map(|side| side_line(work, cells, side));
     std::iter::once(head).chain(lines).chain([foot]).collect::<Vec<_>>().join("\n")
@@ -52,11 +68,12 @@ fn work_table(work: &Work, cells: &[Cell]) -> String {
 
 fn side_line(work: &Work, cells: &[Cell], side: &str) -> String {
     let spread = |measure| Spread::of(figures(cells, side, measure, work.unit).into_iter().map(|(_, figure)| figure));
-    let rate = spread(Measure::Rate);
-    let n = rate.map_or(0, |rate| rate.n);
-    let quartiles = rate.map(|rate| format!("{}..{}", figure(rate.q1), figure(rate.q3))).unwrap_or_default();
-    let columns = COLUMNS.map(|(_, measure)| format!(" {:>10}", median(spread(measure)))).concat();
-    format!("  {side:<18} {n:>3} {:>10}  {quartiles:<17}{columns}", median(rate))
+    let first = spread(work.figure);
+    let n = first.map_or(0, |first| first.n);
+    let quartiles = first.map(|first| format!("{}..{}", figure(first.q1), figure(first.q3))).unwrap_or_default();
+    let columns =
+        columns(work).map(|(_, measure)| format!(" {:>10}", median(spread(measure)))).collect::<Vec<_>>().concat();
+    format!("  {side:<18} {n:>3} {:>10}  {quartiles:<17}{columns}", median(first))
 }
 
 fn median(spread: Option<Spread>) -> String {
@@ -154,6 +171,17 @@ mod tests {
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines[1].contains("ours") && lines[1].contains("2,000") && lines[1].contains("1,500..2,500"), "{text}");
         assert!(lines[2].contains("limit") && lines[2].contains(" - "), "{text}");
+    }
+
+    #[test]
+    fn a_work_of_single_operations_has_their_quantiles() {
+        let work = chosen(&["kick".to_owned()]).unwrap()[0];
+        let mut timed = cell("ours", 0, 100);
+        timed.latency_ms = crate::stats::Latency::of(vec![1.0, 2.0, 9.0]);
+        let text = work_table(work, &[timed]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("p50 ms") && lines[0].contains("p99 ms") && !lines[0].contains("jobs/s"), "{text}");
+        assert!(lines[1].contains(" 2.00 ") && lines[1].contains(" 8.86"), "{text}");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! A contestant: one side of one work, done once.
 
+mod bell;
 mod cue;
 mod limit;
 mod order;
 mod ours;
+mod rhythm;
 mod seed;
 mod settings;
 mod tally;
@@ -11,7 +13,7 @@ mod tally;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-use crate::works::{BARE, LIMIT, OURS};
+use crate::works::{BARE, KICK, LIMIT, OURS};
 use cue::Cue;
 pub(crate) use seed::{Seeding, seed};
 use settings::Settings;
@@ -35,10 +37,13 @@ pub(crate) async fn contest(arguments: Arguments) -> anyhow::Result<()> {
         (OURS, "bulk") => ours::bulk::bulk(cue, &settings).await,
         (OURS, "drain") => ours::drain::drain(cue, &settings).await,
         (OURS, "tx-drain") => ours::tx_drain::tx_drain(cue, &settings).await,
+        (OURS, "latency") if settings.number("apart")? != 0 => ours::latency::apart(cue, &settings).await,
+        (OURS | KICK, "latency") => ours::latency::together(cue, &settings).await,
         (LIMIT, "publish") => limit::publish::publish(cue, &settings).await,
         (BARE, "publish") => limit::bare::publish(cue, &settings).await,
         (LIMIT, "bulk") => limit::bulk::bulk(cue, &settings).await,
         (LIMIT, "drain") => limit::drain::drain(cue, &settings).await,
+        (LIMIT, "latency") => limit::latency::latency(cue, &settings).await,
         (LIMIT, "tx-drain") => limit::tx_drain::tx_drain(cue, &settings).await,
         (side, work) => anyhow::bail!("`{side}` does not do `{work}`"),
     }

@@ -12,6 +12,7 @@ use super::super::seed::{self, Kind};
 use super::super::tally::TALLY;
 use super::super::{Cue, Settings};
 use super::claim::claim;
+use super::settle::settle;
 use crate::protocol::Done;
 
 pub(in super::super) async fn drain(cue: Cue, settings: &Settings) -> anyhow::Result<()> {
@@ -56,7 +57,7 @@ impl Worker {
         let connection = PgConnection::connect_with(&super::options()?).await?;
         let mut worker = Self { connection, id: Uuid::new_v4(), turn: number };
         let (claim, _) = worker.claim(HANDLERS[0], 0).await?;
-        worker.settle(claim, &[]).await?;
+        settle(&mut worker.connection, claim, &[]).await?;
         Ok(worker)
     }
 
@@ -72,7 +73,7 @@ impl Worker {
                 continue;
             }
             dry = 0;
-            let settled = self.settle(claim, &jobs).await?;
+            let settled = settle(&mut self.connection, claim, &jobs).await?;
             anyhow::ensure!(settled == jobs.len() as u64, "{settled} of {} jobs were settled", jobs.len());
             TALLY.count(settled);
         }
@@ -89,11 +90,5 @@ impl Worker {
             Ok(row.try_get(0)?)
         };
         Ok((claim_id, rows.iter().map(job).collect::<anyhow::Result<_>>()?))
-    }
-
-    async fn settle(&mut self, claim: Uuid, jobs: &[Uuid]) -> anyhow::Result<u64> {
-        let settled =
-            sqlx::query(include_str!("settle.sql")).bind(jobs).bind(claim).execute(&mut self.connection).await?;
-        Ok(settled.rows_affected())
     }
 }

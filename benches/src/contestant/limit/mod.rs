@@ -5,7 +5,9 @@ pub(super) mod bare;
 pub(super) mod bulk;
 mod claim;
 pub(super) mod drain;
+pub(super) mod latency;
 pub(super) mod publish;
+mod settle;
 mod transactions;
 pub(super) mod tx_drain;
 

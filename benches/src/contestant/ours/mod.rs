@@ -2,5 +2,6 @@
 
 pub(super) mod bulk;
 pub(super) mod drain;
+pub(super) mod latency;
 pub(super) mod publish;
 pub(super) mod tx_drain;
