@@ -5,9 +5,9 @@
 
 mod copy;
 mod entry;
+mod table;
 mod trial;
 
-use std::error::Error;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -18,15 +18,15 @@ use crate::arguments::take_flag;
 use crate::workspace::root;
 use copy::Copy;
 use entry::Entry;
+use table::Table;
 use trial::{Noticed, Trials};
 
 /// Tries every mechanism, or those whose file's name contains one of the arguments.
 pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
     let write = take_flag(&mut arguments, "--write");
-    let entries: Vec<_> = Entry::read_all(&root())?
+    let (entries, others): (Vec<_>, Vec<_>) = Entry::read_all(&root())?
         .into_iter()
-        .filter(|entry| arguments.is_empty() || arguments.iter().any(|part| entry.name.contains(part.as_str())))
-        .collect();
+        .partition(|entry| arguments.is_empty() || arguments.iter().any(|part| entry.name.contains(part.as_str())));
     if entries.is_empty() {
         return Err("no file of tests/mechanisms has such a name".into());
     }
@@ -34,7 +34,7 @@ pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
     let trials = Trials::new(Copy::make(&root())?, server.url());
     println!("{} mechanisms; first each test with its mechanism in place", entries.len());
     trials.baseline(&entries)?;
-    let mut rows = Vec::new();
+    let mut table = Table::of(&others);
     let mut unnoticed = 0_u32;
     for (number, entry) in entries.iter().enumerate() {
         let begun = Instant::now();
@@ -47,26 +47,13 @@ pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
         unnoticed += u32::from(!matches!(noticed, Noticed::Failed(_)));
         println!("{}/{} {verdict}: {} ({:.0} s)", number + 1, entries.len(), entry.name, begun.elapsed().as_secs_f64());
         println!("    {}\n    {message}", entry.test_name());
-        rows.push(row(entry, verdict, message));
+        if matches!(noticed, Noticed::Failed(_)) {
+            table.add(entry, message);
+        }
     }
-    println!("{} mechanisms taken out, {} noticed, {unnoticed} not", entries.len(), rows.len() - unnoticed as usize);
-    if write && unnoticed == 0 {
-        write_table(&rows)?;
+    println!("{} mechanisms taken out, {} noticed, {unnoticed} not", entries.len(), entries.len() - unnoticed as usize);
+    if write {
+        table.write()?;
     }
     Ok(if unnoticed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn row(entry: &Entry, verdict: &str, message: &str) -> String {
-    let cell = |text: &str| text.replace('|', "\\|");
-    let said = if verdict == "noticed" { cell(message) } else { verdict.to_owned() };
-    format!("| {} | {} | `{}` | {said} |", cell(&entry.guarantee), cell(&entry.mechanism), entry.test_name())
-}
-
-fn write_table(rows: &[String]) -> Result<(), Box<dyn Error>> {
-    let head = "# What each test would miss\n\n\
-        Each mechanism behind a guarantee was taken out, one at a time, and the test that names it failed. `cargo xtask mechanisms`\n\
-        does it again, from the files in [`tests/mechanisms/`](../tests/mechanisms); with `--write` it writes this table.\n\n\
-        | guarantee | taken out | the test that failed | what it said |\n|---|---|---|---|\n";
-    std::fs::write(root().join("docs/mechanisms.md"), format!("{head}{}\n", rows.join("\n")))?;
-    Ok(())
 }
