@@ -55,6 +55,8 @@ pub(crate) struct Readings {
     pub(crate) peak_mb: Option<f64>,
     /// Statements that the server ran, `begin` and `commit` among them.
     pub(crate) statements: Option<u64>,
+    /// Pages of the shared buffers that they touched, found there or read.
+    pub(crate) pages: Option<u64>,
     /// Left behind, of all tables together.
     pub(crate) dead_tuples: u64,
     /// Tables with their indexes.
@@ -73,6 +75,8 @@ pub(crate) enum Measure {
     PeakMb,
     /// Statements a unit.
     Statements,
+    /// Pages touched, a unit.
+    Pages,
     Dead,
     TableMb,
     /// The last fifth's rate, as a part of the first one's.
@@ -99,6 +103,7 @@ impl Measure {
             Self::Cpu => readings.cpu_seconds? * 100_000.0 / units,
             Self::PeakMb => readings.peak_mb?,
             Self::Statements => count(readings.statements?) / units,
+            Self::Pages => count(readings.pages?) / units,
             Self::Dead => count(readings.dead_tuples),
             Self::TableMb => readings.table_mb,
             Self::Tail => cell.done.steps.last()? / cell.done.steps.first()?,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::measure::{Cell, Measure, Unit};
 use crate::stats::Spread;
-use crate::works::{BARE, KICK, LIMIT, OURS, Work};
+use crate::works::{BARE, EMPTY, KICK, LIMIT, OTHER, OURS, SAME, UNKNOWN, Work};
 
 /// One line of the table of targets.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct Target {
     /// As the JSON names it. One key can have several lines.
     pub(crate) key: &'static str,
     pub(crate) work: &'static str,
+    /// Whose figure it is.
+    pub(crate) side: &'static str,
     pub(crate) measure: Measure,
     pub(crate) against: Against,
     pub(crate) bound: Bound,
@@ -56,7 +58,12 @@ impl fmt::Display for Bound {
 }
 
 const fn target(key: &'static str, work: &'static str, measure: Measure, against: Against, bound: Bound) -> Target {
-    Target { key, work, measure, against, bound }
+    Target { key, work, side: OURS, measure, against, bound }
+}
+
+/// Beside so many jobs that are not to be claimed as fast as in empty tables.
+const fn beside(side: &'static str) -> Target {
+    Target { side, ..target("future_1m", "future_1m", Measure::Rate, Against::Side(EMPTY), Bound::AtLeast(0.95)) }
 }
 
 /// All of them.
@@ -75,6 +82,10 @@ pub(crate) static TARGETS: &[Target] = &[
     target("kick_ms", "kick", Measure::P50, Against::Peers, Bound::AtMost(0.6)),
     target("notify_ms", "notify", Measure::P50, Against::Side(KICK), Bound::AtMost(2.0)),
     target("notify_ms", "notify", Measure::P50, Against::Peers, Bound::AtMost(1.0)),
+    target("finished_1m", "finished_1m", Measure::Rate, Against::Side(EMPTY), Bound::AtLeast(0.95)),
+    beside(SAME),
+    beside(OTHER),
+    beside(UNKNOWN),
     target("wal_drain", "drain", Measure::Wal, Against::Side(LIMIT), Bound::AtMost(1.15)),
     target("wal_drain", "drain", Measure::Wal, Against::Peers, Bound::AtMost(0.8)),
     target("wal_publish", "publish", Measure::Wal, Against::Side(LIMIT), Bound::AtMost(1.15)),
@@ -89,7 +100,9 @@ pub(crate) struct Verdict {
     #[serde(skip)]
     pub(crate) key: &'static str,
     pub(crate) work: &'static str,
-    /// Whom ours was held against.
+    /// Whose figure it is.
+    pub(crate) side: &'static str,
+    /// Whom it was held against.
     pub(crate) against: Option<String>,
     pub(crate) bound: String,
     /// Median of ours, and of the other.
@@ -105,7 +118,7 @@ impl Target {
     /// Judges by the cells of its work.
     pub(crate) fn judge(&self, work: &Work, cells: &[Cell]) -> Verdict {
         let figures = |side: &str| figures(cells, side, self.measure, work.unit);
-        let ours = figures(OURS);
+        let ours = figures(self.side);
         let against = match self.against {
             Against::Nothing => None,
             Against::Side(side) => Some(side.to_owned()),
@@ -121,6 +134,7 @@ impl Target {
         Verdict {
             key: self.key,
             work: self.work,
+            side: self.side,
             against: against.or_else(|| (self.against == Against::Peers).then(|| "peers".to_owned())),
             bound: self.bound.to_string(),
             ours: median(&ours),
@@ -204,7 +218,8 @@ mod tests {
     #[test]
     fn every_target_is_of_a_work_that_is_there() {
         for target in TARGETS {
-            assert!(WORKS.iter().any(|work| work.key == target.work), "{}", target.key);
+            let work = WORKS.iter().find(|work| work.key == target.work);
+            assert!(work.is_some_and(|work| work.sides.contains(&target.side)), "{}", target.key);
         }
     }
 }

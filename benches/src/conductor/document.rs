@@ -42,6 +42,7 @@ fn works(run: &Run) -> Map<String, Value> {
                 "cpu_s_per_100k": spread(Measure::Cpu),
                 "peak_mb": spread(Measure::PeakMb),
                 "statements": spread(Measure::Statements),
+                "pages": spread(Measure::Pages),
                 "dead_tuples": spread(Measure::Dead),
                 "table_mb": spread(Measure::TableMb),
             });

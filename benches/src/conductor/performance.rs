@@ -27,11 +27,13 @@ pub(super) async fn perform(stage: &mut Stage, command: Command) -> anyhow::Resu
     contestant.end().await?;
     let (dead_tuples, table_mb) = left_behind(&mut stage.connect(&database).await?).await?;
     stage.drop_database(&database).await?;
+    let difference = |of: fn(&Reading) -> Option<u64>| Some(of(&after)?.saturating_sub(of(&before)?));
     let readings = Readings {
         wal_bytes: after.wal.saturating_sub(before.wal),
         cpu_seconds: after.cpu.zip(before.cpu).map(|(after, before)| after - before),
         peak_mb,
-        statements: after.statements.zip(before.statements).map(|(after, before)| after.saturating_sub(before)),
+        statements: difference(|reading| reading.counted.map(|counted| counted.statements)),
+        pages: difference(|reading| reading.counted.map(|counted| counted.pages)),
         dead_tuples,
         table_mb,
     };
@@ -50,20 +52,27 @@ async fn settle_down(stage: &Stage, database: &str) -> anyhow::Result<()> {
 struct Reading {
     wal: u64,
     cpu: Option<f64>,
-    statements: Option<u64>,
+    counted: Option<Counted>,
+}
+
+/// Of one database.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    statements: u64,
+    pages: u64,
 }
 
 impl Reading {
     async fn take(stage: &mut Stage, database: &str, pid: u32) -> anyhow::Result<Self> {
-        let statements = statements(stage, database).await?;
+        let counted = counted(stage, database).await?;
         let wal: i64 = sqlx::query_scalar("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
             .fetch_one(&mut stage.admin)
             .await?;
-        Ok(Self { wal: wal.unsigned_abs(), cpu: process::cpu_seconds(pid), statements })
+        Ok(Self { wal: wal.unsigned_abs(), cpu: process::cpu_seconds(pid), counted })
     }
 }
 
-async fn statements(stage: &mut Stage, database: &str) -> anyhow::Result<Option<u64>> {
+async fn counted(stage: &mut Stage, database: &str) -> anyhow::Result<Option<Counted>> {
     if !stage.counts {
         return Ok(None);
     }
@@ -71,12 +80,14 @@ async fn statements(stage: &mut Stage, database: &str) -> anyhow::Result<Option<
         .bind(database)
         .fetch_one(&mut stage.admin)
         .await?;
-    let calls: i64 =
-        sqlx::query_scalar("select coalesce(sum(calls), 0)::bigint from pg_stat_statements where dbid = $1")
-            .bind(oid)
-            .fetch_one(&mut stage.admin)
-            .await?;
-    Ok(Some(calls.unsigned_abs()))
+    let (calls, pages): (i64, i64) = sqlx::query_as(
+        "select coalesce(sum(calls), 0)::bigint, coalesce(sum(shared_blks_hit + shared_blks_read), 0)::bigint
+         from pg_stat_statements where dbid = $1",
+    )
+    .bind(oid)
+    .fetch_one(&mut stage.admin)
+    .await?;
+    Ok(Some(Counted { statements: calls.unsigned_abs(), pages: pages.unsigned_abs() }))
 }
 
 /// Dead rows, and the size of the tables with their indexes.

@@ -4,14 +4,15 @@ use crate::measure::{Cell, Measure};
 use crate::protocol::Done;
 use crate::stats::Spread;
 use crate::targets::{Verdict, figures};
-use crate::works::Work;
+use crate::works::{OURS, Work};
 
 /// Columns behind the figure that the work is done for: heading and figure.
-const COLUMNS: [(&str, Measure); 6] = [
+const COLUMNS: [(&str, Measure); 7] = [
     ("WAL B", Measure::Wal),
     ("CPU s/100k", Measure::Cpu),
     ("peak MB", Measure::PeakMb),
     ("stmts", Measure::Statements),
+    ("pages", Measure::Pages),
     ("dead", Measure::Dead),
     ("MB", Measure::TableMb),
 ];
@@ -61,7 +62,7 @@ fn work_table(work: &Work, cells: &[Cell]) -> String {
     let article = if unit == "event" { "an" } else { "a" };
     let headings = columns(work).map(|(heading, _)| format!(" {heading:>10}")).collect::<Vec<_>>().concat();
     let head = format!("  {:<18} {:>3} {:>10}  {:<17}{headings}", "", "n", heading(work), "quartiles");
-    let foot = format!("  (medians; WAL bytes and statements {article} {unit})\n");
+    let foot = format!("  (medians; WAL bytes, statements and pages touched {article} {unit})\n");
     let lines = sides(cells).into_iter().map(|side| side_line(work, cells, side));
     std::iter::once(head).chain(lines).chain([foot]).collect::<Vec<_>>().join("\n")
 }
@@ -111,7 +112,7 @@ fn verdict_line(verdict: &Verdict) -> [String; 9] {
     [
         verdict.key.to_owned(),
         verdict.work.to_owned(),
-        verdict.against.clone().unwrap_or_default(),
+        held_against(verdict),
         number(verdict.ours),
         number(verdict.theirs),
         number(verdict.value.map(|value| value.median)),
@@ -119,6 +120,12 @@ fn verdict_line(verdict: &Verdict) -> [String; 9] {
         verdict.bound.clone(),
         met.to_owned(),
     ]
+}
+
+/// Both, where the one is not ours.
+fn held_against(verdict: &Verdict) -> String {
+    let against = verdict.against.as_deref().unwrap_or_default();
+    if verdict.side == OURS { against.to_owned() } else { format!("{}: {against}", verdict.side) }
 }
 
 fn aligned([key, work, against, ours, theirs, value, quartiles, bound, met]: &[String; 9]) -> String {

@@ -1,6 +1,7 @@
 //! A contestant: one side of one work, done once.
 
 mod bell;
+mod crowd;
 mod cue;
 mod limit;
 mod order;
@@ -13,7 +14,8 @@ mod tally;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-use crate::works::{BARE, KICK, LIMIT, OURS};
+use crate::works::{BARE, EMPTY, KICK, LIMIT, OTHER, OURS, SAME, UNKNOWN};
+use crowd::Crowd;
 use cue::Cue;
 pub(crate) use seed::{Seeding, seed};
 use settings::Settings;
@@ -32,10 +34,13 @@ pub(crate) struct Arguments {
 pub(crate) async fn contest(arguments: Arguments) -> anyhow::Result<()> {
     let settings = Settings::read(&arguments.settings)?;
     let cue = Cue;
-    match (arguments.side.as_str(), arguments.work.as_str()) {
+    let side = arguments.side.as_str();
+    match (side, arguments.work.as_str()) {
         (OURS, "publish") => ours::publish::publish(cue, &settings).await,
         (OURS, "bulk") => ours::bulk::bulk(cue, &settings).await,
-        (OURS, "drain") => ours::drain::drain(cue, &settings).await,
+        (OURS | EMPTY | SAME | OTHER | UNKNOWN, "drain") => {
+            ours::drain::drain(cue, &settings, Crowd::of(side, &settings)?).await
+        }
         (OURS, "tx-drain") => ours::tx_drain::tx_drain(cue, &settings).await,
         (OURS, "latency") if settings.number("apart")? != 0 => ours::latency::apart(cue, &settings).await,
         (OURS | KICK, "latency") => ours::latency::together(cue, &settings).await,

@@ -30,6 +30,11 @@ impl Settings {
         Ok(self.number(key)?.try_into()?)
     }
 
+    /// One that can be left out; 0 then.
+    pub(super) fn number_or_none(&self, key: &str) -> u64 {
+        self.0.get(key).copied().unwrap_or(0)
+    }
+
     /// One that says other than the usual, for a trial by hand.
     pub(super) fn small_or(&self, key: &str, usual: u32) -> anyhow::Result<u32> {
         if self.0.contains_key(key) { self.small(key) } else { Ok(usual) }

@@ -8,17 +8,18 @@ use tokio::task::JoinSet;
 use super::super::order::DESK;
 use super::super::seed::{self, Kind};
 use super::super::tally::TALLY;
-use super::super::{Cue, Settings, database, limit, pool};
+use super::super::{Crowd, Cue, Settings, database, limit, pool};
 use crate::protocol::Done;
 
 /// What a user with many short jobs sets: handlers that wait for nothing need few slots, and memory for two batches keeps them busy.
 const CONCURRENCY: u32 = 64;
 const BATCHES_AHEAD: u32 = 2;
 
-pub(in super::super) async fn drain(cue: Cue, settings: &Settings) -> anyhow::Result<()> {
+pub(in super::super) async fn drain(cue: Cue, settings: &Settings, crowd: Crowd) -> anyhow::Result<()> {
     let (jobs, workers, batch) = (settings.number("jobs")?, settings.small("workers")?, settings.small("batch")?);
     seed::jobs(Kind::Orders, jobs).await?;
     let pool = pool(database()?, 2).await?;
+    crowd.gather(&pool).await?;
     let mut outboxes = Vec::new();
     for number in 0..workers {
         let outbox = Outbox::builder(pool.clone())
@@ -39,6 +40,6 @@ pub(in super::super) async fn drain(cue: Cue, settings: &Settings) -> anyhow::Re
     }
     running.join_all().await.into_iter().collect::<Result<(), _>>()?;
     let seconds = began.elapsed().as_secs_f64();
-    limit::drain::all_succeeded(&pool, jobs).await?;
+    limit::drain::all_succeeded(&pool, jobs + crowd.finished).await?;
     cue.done(Done { seconds, jobs, steps: TALLY.steps(), ..Done::default() }).await
 }
