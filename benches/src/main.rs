@@ -26,6 +26,9 @@ enum Face {
     /// Does one work once, told when by its standard input.
     #[command(hide = true)]
     Contest(contestant::Arguments),
+    /// Takes a job and holds it, to be killed.
+    #[command(hide = true)]
+    Hold(contestant::Holding),
     /// Fills the tables for a work.
     #[command(hide = true)]
     Seed(contestant::Seeding),
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
             match face {
                 Face::Bench(arguments) => conductor::run(arguments).await,
                 Face::Contest(arguments) => contestant::contest(arguments).await,
+                Face::Hold(holding) => contestant::hold(holding).await,
                 Face::Seed(seeding) => contestant::seed(seeding).await,
             }
         })

@@ -33,6 +33,9 @@ pub(crate) struct Cell {
     /// Of the single operations, where the contestant timed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency_ms: Option<Latency>,
+    /// The same of the second half, where the two are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) late_latency_ms: Option<Latency>,
     #[serde(flatten)]
     pub(crate) readings: Readings,
 }
@@ -41,7 +44,9 @@ impl Cell {
     /// Latencies are kept as what matters of them: they can be many.
     pub(crate) fn new(side: &str, round: u32, mut done: Done, readings: Readings) -> Self {
         let latency_ms = Latency::of(std::mem::take(&mut done.latencies_ms));
-        Self { side: side.to_owned(), round, introduction: Introduction::default(), done, latency_ms, readings }
+        let late_latency_ms = Latency::of(std::mem::take(&mut done.late_latencies_ms));
+        let introduction = Introduction::default();
+        Self { side: side.to_owned(), round, introduction, done, latency_ms, late_latency_ms, readings }
     }
 }
 
@@ -79,8 +84,12 @@ pub(crate) enum Measure {
     Pages,
     Dead,
     TableMb,
-    /// The last fifth's rate, as a part of the first one's.
+    /// The last step's rate, as a part of the first one's.
     Tail,
+    /// From `go` until the last of it.
+    Seconds,
+    /// The 99th percentile of the second half, as a multiple of the first one's.
+    Later,
     /// Milliseconds that half of the single operations took at most, ..
     P50,
     /// .. 95 of a hundred, ..
@@ -107,6 +116,8 @@ impl Measure {
             Self::Dead => count(readings.dead_tuples),
             Self::TableMb => readings.table_mb,
             Self::Tail => cell.done.steps.last()? / cell.done.steps.first()?,
+            Self::Seconds => cell.done.seconds,
+            Self::Later => cell.late_latency_ms?.p99 / cell.latency_ms?.p99.max(LEAST_MS),
             Self::P50 => cell.latency_ms?.p50.max(LEAST_MS),
             Self::P95 => cell.latency_ms?.p95.max(LEAST_MS),
             Self::P99 => cell.latency_ms?.p99.max(LEAST_MS),
@@ -159,6 +170,9 @@ pub(crate) mod tests {
         let done = Done { seconds: 1.0, jobs: 3, latencies_ms: vec![3.0, -0.2, 2.0], ..Done::default() };
         let timed = Cell::new("ours", 0, done, Readings::default());
         assert_eq!(Measure::P50.of(&timed, Unit::Jobs), Some(2.0));
+        assert_eq!(Measure::Later.of(&timed, Unit::Jobs), None, "the halves are not told apart");
+        let done = Done { latencies_ms: vec![2.0], late_latencies_ms: vec![5.0], ..Done::default() };
+        assert_eq!(Measure::Later.of(&Cell::new("ours", 0, done, Readings::default()), Unit::Jobs), Some(2.5));
         let done = Done { seconds: 1.0, jobs: 1, latencies_ms: vec![-0.2], ..Done::default() };
         let early = Cell::new("peer", 0, done, Readings::default());
         assert_eq!(Measure::P99.of(&early, Unit::Jobs), Some(LEAST_MS));

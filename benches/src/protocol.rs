@@ -43,12 +43,15 @@ pub(crate) struct Done {
     /// Events published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) events: Option<u64>,
-    /// Jobs a second of each fifth of the work.
+    /// Jobs a second of each part of the work, a fifth unless said otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) steps: Vec<f64>,
     /// Of each single operation, in any order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) latencies_ms: Vec<f64>,
+    /// Of each in the second half, where the work is to be told apart from the first one; `latencies_ms` are those of the first then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) late_latencies_ms: Vec<f64>,
 }
 
 /// Reads a line; `None` for one that is not of this protocol, which a library may print.
@@ -78,6 +81,7 @@ mod tests {
             events: Some(1),
             steps: vec![1.0, 2.0],
             latencies_ms: vec![0.5],
+            late_latencies_ms: vec![0.75],
         });
         assert_eq!(read(&serde_json::to_string(&said).unwrap()), Some(said));
         assert_eq!(serde_json::to_string(&Said::Ready(Introduction::default())).unwrap(), r#"{"ready":{}}"#);

@@ -43,6 +43,8 @@ pub(crate) struct Work {
 }
 
 const EVERY: u32 = u32::MAX;
+/// How long a steady load goes on at scale 1.
+pub(crate) const MINUTES: f64 = 10.0;
 /// A fraction of the work is no less than this.
 const LEAST: u64 = 100;
 
@@ -168,9 +170,38 @@ pub(crate) static WORKS: &[Work] = &[
         settings: &[("apart", 1)],
         most_rounds: EVERY,
     },
+    Work {
+        key: "rescue",
+        what: "a worker is killed beside 1,000,000 waiting jobs: until the job that it held starts elsewhere, lease 2 s",
+        contest: "rescue",
+        unit: Unit::Jobs,
+        figure: Measure::Seconds,
+        sides: &[OURS],
+        open: false,
+        sizes: &[("jobs", 1_000_000)],
+        settings: &[("lease", 2)],
+        most_rounds: EVERY,
+    },
+    Work {
+        key: "held_snapshot",
+        what: "500 jobs a second for 10 minutes, or --minutes; from the middle on a reader holds a snapshot: the second half against the first",
+        contest: "steady",
+        unit: Unit::Jobs,
+        figure: Measure::Tail,
+        sides: &[OURS],
+        open: false,
+        sizes: &[("jobs", 300_000)],
+        settings: &[("rate", 500)],
+        most_rounds: 1,
+    },
 ];
 
 impl Work {
+    /// Whether it is a load that goes on for some time, and no amount to be done.
+    pub(crate) fn is_steady(&self) -> bool {
+        self.settings.iter().any(|(key, _)| *key == "rate")
+    }
+
     /// The arguments of its contestants.
     pub(crate) fn arguments(&self, scale: f64) -> Vec<(&'static str, u64)> {
         self.sizes.iter().map(|(key, size)| (*key, scaled(*size, scale))).chain(self.settings.iter().copied()).collect()

@@ -38,6 +38,8 @@ fn works(run: &Run) -> Map<String, Value> {
                 "p50_ms": spread(Measure::P50),
                 "p95_ms": spread(Measure::P95),
                 "p99_ms": spread(Measure::P99),
+                "seconds": spread(Measure::Seconds),
+                "later_p99": spread(Measure::Later),
                 "wal_bytes": spread(Measure::Wal),
                 "cpu_s_per_100k": spread(Measure::Cpu),
                 "peak_mb": spread(Measure::PeakMb),

@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     /// A hundredth of each work, and one round: to see that everything runs. Its figures mean nothing.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// How long the steady load goes on.
+    #[arg(long, default_value_t = works::MINUTES, value_parser = scale)]
+    minutes: f64,
     /// Write every cell and verdict to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -76,7 +79,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut run = Run { scale, pairs, server: stage.describe().to_owned(), works: Vec::new() };
     println!("{}; {pairs} rounds at scale {scale}", run.server);
     for work in works {
-        let cells = measure(&mut stage, work, &contestants, scale, pairs).await?;
+        let of_work = if work.is_steady() && !arguments.quick { arguments.minutes / works::MINUTES } else { scale };
+        let cells = measure(&mut stage, work, &contestants, of_work, pairs).await?;
         table::print_work(work, &cells);
         run.works.push((work, cells));
     }

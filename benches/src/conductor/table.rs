@@ -19,9 +19,16 @@ const COLUMNS: [(&str, Measure); 7] = [
 /// Before them, where single operations are timed.
 const QUANTILES: [(&str, Measure); 2] = [("p95 ms", Measure::P95), ("p99 ms", Measure::P99)];
 
+/// Where two halves are told apart.
+const HALVES: [(&str, Measure); 3] = [("p50 ms", Measure::P50), ("p99 ms", Measure::P99), ("then x", Measure::Later)];
+
 /// Those of a work.
 pub(super) fn columns(work: &Work) -> impl Iterator<Item = (&'static str, Measure)> {
-    let quantiles = if work.figure == Measure::P50 { &QUANTILES[..] } else { &[] };
+    let quantiles = match work.figure {
+        Measure::P50 => &QUANTILES[..],
+        Measure::Tail => &HALVES,
+        _ => &[],
+    };
     quantiles.iter().chain(&COLUMNS).copied()
 }
 
@@ -29,6 +36,8 @@ pub(super) fn columns(work: &Work) -> impl Iterator<Item = (&'static str, Measur
 pub(super) fn heading(work: &Work) -> String {
     match work.figure {
         Measure::P50 => "p50 ms".to_owned(),
+        Measure::Seconds => "seconds".to_owned(),
+        Measure::Tail => "kept".to_owned(),
         _ => format!("{}s/s", work.unit.word()),
     }
 }
@@ -130,7 +139,7 @@ fn held_against(verdict: &Verdict) -> String {
 
 fn aligned([key, work, against, ours, theirs, value, quartiles, bound, met]: &[String; 9]) -> String {
     format!(
-        "  {key:<14} {work:<12} {against:<18} {ours:>10} {theirs:>10} {value:>7}  {quartiles:<12} {bound:<8} {met}\n"
+        "  {key:<14} {work:<14} {against:<18} {ours:>10} {theirs:>10} {value:>7}  {quartiles:<12} {bound:<8} {met}\n"
     )
 }
 

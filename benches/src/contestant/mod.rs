@@ -10,6 +10,7 @@ mod rhythm;
 mod seed;
 mod settings;
 mod tally;
+mod vault;
 
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -17,6 +18,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use crate::works::{BARE, EMPTY, KICK, LIMIT, OTHER, OURS, SAME, UNKNOWN};
 use crowd::Crowd;
 use cue::Cue;
+pub(crate) use ours::rescue::{Holding, hold};
 pub(crate) use seed::{Seeding, seed};
 use settings::Settings;
 
@@ -44,6 +46,8 @@ pub(crate) async fn contest(arguments: Arguments) -> anyhow::Result<()> {
         (OURS, "tx-drain") => ours::tx_drain::tx_drain(cue, &settings).await,
         (OURS, "latency") if settings.number("apart")? != 0 => ours::latency::apart(cue, &settings).await,
         (OURS | KICK, "latency") => ours::latency::together(cue, &settings).await,
+        (OURS, "rescue") => ours::rescue::rescue(cue, &settings).await,
+        (OURS, "steady") => ours::steady::steady(cue, &settings).await,
         (LIMIT, "publish") => limit::publish::publish(cue, &settings).await,
         (BARE, "publish") => limit::bare::publish(cue, &settings).await,
         (LIMIT, "bulk") => limit::bulk::bulk(cue, &settings).await,

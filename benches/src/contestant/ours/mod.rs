@@ -4,4 +4,6 @@ pub(super) mod bulk;
 pub(super) mod drain;
 pub(super) mod latency;
 pub(super) mod publish;
+pub(super) mod rescue;
+pub(super) mod steady;
 pub(super) mod tx_drain;
