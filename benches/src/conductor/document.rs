@@ -67,7 +67,7 @@ mod tests {
     fn a_document_has_every_target_of_the_works_that_were_done_and_every_cell() {
         let work = chosen(&["drain".to_owned()]).unwrap()[0];
         let cells = vec![cell("ours", 0, 900), cell("limit", 0, 1_000)];
-        let run = Run { scale: 1.0, pairs: 1, server: "PostgreSQL".to_owned(), works: vec![(work, cells)] };
+        let run = Run { works: vec![(work, cells)], ..Run::default() };
         let document = of(&run, &run.verdicts());
         let mut keys: Vec<_> = document["targets"].as_object().unwrap().keys().collect();
         keys.sort();

@@ -2,8 +2,10 @@
 
 mod child;
 mod document;
+mod pages;
 mod peers;
 mod performance;
+mod plot;
 mod process;
 mod rounds;
 mod server;
@@ -12,6 +14,7 @@ mod table;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use anyhow::Context as _;
 
@@ -42,6 +45,10 @@ pub(crate) struct Arguments {
     /// Write every cell and verdict to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the tables and plots into `performance.md` of this folder, the project's documentation unless said otherwise: what stands
+    /// between its two marks is replaced by this run, so that it is to be a run of all works.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = pages::FOLDER)]
+    write: Option<PathBuf>,
     /// Another program that does the works, by the protocol of benches/README.md.
     #[arg(long = "contestant", value_name = "NAME=PROGRAM")]
     contestants: Vec<String>,
@@ -64,6 +71,7 @@ struct Run {
     scale: f64,
     pairs: u32,
     server: String,
+    began: SystemTime,
     works: Vec<(&'static Work, Vec<Cell>)>,
 }
 
@@ -76,7 +84,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let (scale, pairs) = if arguments.quick { (QUICK, 1) } else { (arguments.scale, arguments.pairs) };
     let mut stage = Stage::start().await?;
-    let mut run = Run { scale, pairs, server: stage.describe().to_owned(), works: Vec::new() };
+    let server = stage.describe().to_owned();
+    let mut run = Run { scale, pairs, server, began: SystemTime::now(), works: Vec::new() };
     println!("{}; {pairs} rounds at scale {scale}", run.server);
     for work in works {
         let of_work = if work.is_steady() && !arguments.quick { arguments.minutes / works::MINUTES } else { scale };
@@ -89,6 +98,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(file) = &arguments.json {
         let text = serde_json::to_string_pretty(&document::of(&run, &verdicts))?;
         std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
+    }
+    if let Some(folder) = &arguments.write {
+        pages::write(folder, &run, &verdicts)?;
     }
     Ok(())
 }
@@ -133,6 +145,13 @@ impl Run {
             Some(target.judge(work, cells))
         });
         judged.collect()
+    }
+}
+
+#[cfg(test)]
+impl Default for Run {
+    fn default() -> Self {
+        Self { scale: 1.0, pairs: 1, server: "PostgreSQL".to_owned(), began: SystemTime::UNIX_EPOCH, works: Vec::new() }
     }
 }
 

@@ -20,6 +20,21 @@ pub(super) fn peak_mb(pid: u32) -> Option<f64> {
     high_water_mb(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
+/// Processor, memory and kernel of this machine, in one line.
+pub(super) fn machine() -> Option<String> {
+    let read = |file: &str| fs::read_to_string(file).ok();
+    let model = named(&read("/proc/cpuinfo")?, "model name")?;
+    let kilobytes: f64 = named(&read("/proc/meminfo")?, "MemTotal")?.strip_suffix("kB")?.trim().parse().ok()?;
+    let kernel = read("/proc/sys/kernel/osrelease")?;
+    Some(format!("{model}, {:.0} GB of memory, Linux {}", kilobytes / 1_048_576.0, kernel.trim()))
+}
+
+/// What stands behind a name and a colon, the first time.
+fn named(text: &str, name: &str) -> Option<String> {
+    let of_line = |line: &str| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().to_owned());
+    text.lines().find_map(of_line)
+}
+
 /// The fields 14 and 15; the second one, a name in brackets, can hold blanks.
 fn ticks(stat: &str) -> Option<u64> {
     let behind_name = stat.rsplit_once(')')?.1;
@@ -49,6 +64,13 @@ mod tests {
     fn peak_memory_is_in_megabytes() {
         assert_eq!(high_water_mb("Name:\tx\nVmPeak:\t  9 kB\nVmHWM:\t  2048 kB\n"), Some(2.0));
         assert_eq!(high_water_mb("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn a_value_is_found_by_its_name() {
+        let text = "processor\t: 0\nmodel name\t: A processor\nmodel name\t: Another\n";
+        assert_eq!(named(text, "model name").as_deref(), Some("A processor"));
+        assert_eq!(named(text, "model"), None);
     }
 
     #[cfg(target_os = "linux")]

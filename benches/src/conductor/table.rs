@@ -53,7 +53,7 @@ pub(super) fn print_work(work: &Work, cells: &[Cell]) {
 }
 
 /// A line for each that said what it is, and how much it did where that is less than ours.
-fn introductions(cells: &[Cell]) -> String {
+pub(super) fn introductions(cells: &[Cell]) -> String {
     let all = cells.first().map_or(0, |cell| cell.done.jobs);
     let of_side = |side: &str| introduction(cells.iter().find(|cell| cell.side == side)?, all);
     sides(cells).into_iter().filter_map(of_side).collect()
@@ -86,7 +86,7 @@ fn side_line(work: &Work, cells: &[Cell], side: &str) -> String {
     format!("  {side:<18} {n:>3} {:>10}  {quartiles:<17}{columns}", median(first))
 }
 
-fn median(spread: Option<Spread>) -> String {
+pub(super) fn median(spread: Option<Spread>) -> String {
     spread.map_or_else(|| "-".to_owned(), |spread| figure(spread.median))
 }
 
@@ -111,7 +111,7 @@ fn verdict_table(verdicts: &[Verdict]) -> String {
     std::iter::once(head).chain(verdicts.iter().map(verdict_line)).map(|columns| aligned(&columns)).collect()
 }
 
-fn verdict_line(verdict: &Verdict) -> [String; 9] {
+pub(super) fn verdict_line(verdict: &Verdict) -> [String; 9] {
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), figure);
     let met = match verdict.met {
         Some(true) => "met",
@@ -144,7 +144,7 @@ fn aligned([key, work, against, ours, theirs, value, quartiles, bound, met]: &[S
 }
 
 /// As precise as such figures are.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => grouped(value),
         size if size >= 100.0 => format!("{value:.0}"),
