@@ -71,7 +71,7 @@ fn targets(verdicts: &[Verdict]) -> String {
 
 fn section(work: &Work, cells: &[Cell]) -> String {
     let columns: Vec<_> = table::columns(work).collect();
-    let head = ["".to_owned(), "n".to_owned(), table::heading(work), "quartiles".to_owned()];
+    let head = [String::new(), "n".to_owned(), table::heading(work), "quartiles".to_owned()];
     let head: Vec<_> = head.into_iter().chain(columns.iter().map(|(heading, _)| (*heading).to_owned())).collect();
     let lines = table::sides(cells).into_iter().map(|side| {
         let spread = |measure| spread(work, cells, side, measure);
