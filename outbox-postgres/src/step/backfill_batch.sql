@@ -23,6 +23,13 @@ batch as materialized (
     and not pg_visible_in_snapshot(r.xid, r.activation_snapshot)
   order by r.id limit $4::int
 ),
+-- Once for the whole batch: looked for one by one, each would read all that the index summarises together with it.
+finished as materialized (
+  select j.event_id from sub s, :schema.job_succeeded j
+  where j.completed_at >= s.activated_at
+    and j.event_id between (select id from batch order by id limit 1) and (select id from batch order by id desc limit 1)
+    and (j.job_type = s.handler or j.job_type = any(s.aliases))
+),
 jobs as (
   insert into :schema.job_live (id, event_id, job_type, payload_version, max_attempts, priority)
   select (left(b.id::text, 13) || substr(gen_random_uuid()::text, 14))::uuid,
@@ -32,8 +39,7 @@ jobs as (
   -- what it shows nowhere is missing. The unique key alone would not do: it sees the present, in which a job that the snapshot
   -- shows as live may have finished. The finished side is read from the activation on.
   where not exists (select from :schema.job_live j where j.event_id = b.id and (j.job_type = s.handler or j.job_type = any(s.aliases)))
-    and not exists (select from :schema.job_succeeded j where j.completed_at >= s.activated_at
-                    and j.event_id = b.id and (j.job_type = s.handler or j.job_type = any(s.aliases)))
+    and not exists (select from finished f where f.event_id = b.id)
     -- `offset 0` keeps it a look by the index for each: failed jobs can be many, and would all be hashed for each batch.
     and not exists (select from :schema.job_failed j
                     where j.event_id = b.id and (j.job_type = s.handler or j.job_type = any(s.aliases)) offset 0)
