@@ -33,7 +33,7 @@ impl Profile {
     /// job) is found ten times as soon.
     ///
     /// The cost: under load each claim brings only what the free slots take, so that a job costs more statements and a worker drains a
-    /// backlog of quick jobs several times more slowly. Ten claims a second from each idle worker. Up to a thousand
+    /// backlog of quick jobs more slowly. Ten claims a second from each idle worker. Up to a thousand
     /// notifications a second from each process that publishes, each of which wakes every worker.
     #[must_use]
     pub const fn low_latency() -> Self {
