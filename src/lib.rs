@@ -52,6 +52,7 @@
 //! | say what happened, or what is to be done | [`event`](macro@event), [`job`](macro@job) |
 //! | handle it | [`subscriber`](macro@subscriber), and its parameters [`Tx`], [`State`], [`IdempotencyKey`], [`Attempt`], [`Envelope`], [`Cancellation`] |
 //! | fail in another way than "again, later" | [`Failure`], [`HandlerResult`] |
+//! | say in an event which fields changed | [`Changes`](struct@Changes), [`derive(Changes)`](derive@Changes) |
 //! | publish or enqueue | [`Publish`], [`PublishAll`], [`Enqueue`] |
 //! | have all handlers in the program | [`modules!`] |
 //! | run workers | [`Outbox`], [`OutboxBuilder`] |
@@ -78,11 +79,13 @@ mod modules;
 pub mod __private;
 
 pub use outbox_core::{
-    Attempt, Backoff, BoxError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery,
-    Guard, HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message, Metadata, MissingState,
-    ParseIdError, Payload, Registry, Requirement, Requirements, Settings, State, Subject, SubjectId,
-    SubscriberDescriptor, Verdict,
+    Attempt, Backoff, BoxError, Change, Changes, ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId,
+    Failure, Fault, FromDelivery, Guard, HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message,
+    Metadata, MissingState, Omitted, ParseIdError, Payload, Registry, Requirement, Requirements, Settings, State,
+    Subject, SubjectId, SubscriberDescriptor, Tracked, Verdict,
 };
+#[doc = include_str!("docs/changes.md")]
+pub use outbox_macros::Changes;
 #[doc = include_str!("docs/event.md")]
 pub use outbox_macros::event;
 #[doc = include_str!("docs/job.md")]

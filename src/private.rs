@@ -10,6 +10,6 @@ pub use outbox_core::subscriber::RequiredModule;
 pub use outbox_core::text::Text;
 pub use outbox_core::{
     Backoff, Event, EventDescriptor, EventId, FromDelivery, IdempotencyKey, Input, IntoOutcome, Job, JobDescriptor,
-    Kind, Message, Outcome, Place, Settings, Source, SubjectId, SubscriberDescriptor, Versions,
+    Kind, Message, Outcome, Place, Settings, Source, SubjectId, SubscriberDescriptor, Tracked, Versions,
 };
 pub use outbox_macros::__load;

@@ -37,3 +37,9 @@ fn subscribers() {
 fn publishing_and_modules() {
     judge("modules", &["publish", "modules"]);
 }
+
+/// S1-5: what is compared is a struct's fields, and a misspelt `secret` publishes nothing.
+#[test]
+fn changes() {
+    judge("readme", &["changes"]);
+}

@@ -4,7 +4,7 @@
 //!
 //! 1. [`event`] and [`job`] say what a user's type is: a fact for many handlers, or a command for exactly one.
 //!    [`message`] is what the two share, [`name`] the grammar of their stored names, [`id`] their identifiers.
-//! 2. [`envelope`] is one published message in memory.
+//! 2. [`envelope`] is one published message in memory; [`changes`] are what its payload can say of two values.
 //! 3. [`subscriber`] describes a handler; [`registry`] gathers all that is linked and refuses wrong wiring;
 //!    [`check`] holds the rules that the attributes have the compiler evaluate.
 //! 4. [`delivery`] is one execution of one handler, [`extract`] how its parameters are filled, from the message, the
@@ -15,6 +15,7 @@
 //!
 //! Users name the facade crate `outbox`; this crate is what generated code and the engine build on.
 
+pub mod changes;
 pub mod check;
 pub mod delivery;
 pub mod duration;
@@ -39,6 +40,7 @@ pub mod subscriber;
 pub mod text;
 pub mod transition;
 
+pub use changes::{Change, Changes, ChangesError, Omitted, Tracked};
 pub use delivery::{Delivery, Item};
 pub use envelope::{Envelope, Metadata, Payload, Subject};
 pub use event::{Event, EventDescriptor, SubjectId};

@@ -1,12 +1,13 @@
 //! The attributes of `outbox`: tokens in, tokens out.
 //!
-//! Each has a folder, and in it the same three steps: `parse` (tokens to arguments), `model` (arguments and item to a
+//! Each, and the derive `Changes`, has a folder, and in it the same three steps: `parse` (tokens to arguments), `model` (arguments and item to a
 //! checked model; the only one that reports mistakes), `expand` (model to tokens; the only one that quotes). What
 //! events and jobs share is in `message`. Rules that can be evaluated without tokens are functions of `outbox-core`.
 //!
 //! Users meet these attributes through the facade `outbox`, which documents them.
 #![allow(missing_docs, reason = "the facade documents what it re-exports, where its doctests can run")]
 
+mod changes;
 mod errors;
 mod event;
 mod job;
@@ -33,6 +34,11 @@ pub fn job(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn subscriber(args: TokenStream, item: TokenStream) -> TokenStream {
     subscriber::attribute(args.into(), &item.into()).into()
+}
+
+#[proc_macro_derive(Changes, attributes(changes, serde))]
+pub fn changes(item: TokenStream) -> TokenStream {
+    changes::derive(item.into()).into()
 }
 
 /// Not public API: one name of `outbox::modules!`.

@@ -2,6 +2,7 @@
 
 mod calling;
 mod catalogue;
+mod changes;
 mod events;
 mod jobs;
 mod payloads;

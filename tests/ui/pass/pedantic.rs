@@ -3,6 +3,7 @@
 #![deny(warnings, missing_docs, unreachable_pub, unused_qualifications, single_use_lifetimes, clippy::all, clippy::pedantic)]
 
 use outbox::prelude::*;
+use outbox::Changes;
 
 /// A customer's order was accepted.
 #[event("order.placed")]
@@ -11,6 +12,15 @@ pub struct OrderPlaced {
     /// Which order.
     #[subject]
     pub order_id: String,
+}
+
+/// A row of which changes are published.
+#[derive(Debug, Changes)]
+pub struct Customer {
+    /// How to call them.
+    pub name: String,
+    #[changes(secret)]
+    password_hash: String,
 }
 
 /// Nobody uses it yet.
