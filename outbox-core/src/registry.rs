@@ -284,11 +284,12 @@ impl Registry {
 /// The wiring as a person reads it: `order.placed -> [..]`, a line an event or job, a name a line below.
 impl fmt::Display for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines: BTreeMap<&str, Vec<&str>> = self.events.iter().map(|event| (event.name, Vec::new())).collect();
+        let mut lines: BTreeMap<&str, Vec<&SubscriberDescriptor>> =
+            self.events.iter().map(|event| (event.name, Vec::new())).collect();
         lines.extend(self.jobs.iter().map(|job| (job.name, Vec::new())));
         for subscriber in &self.subscribers {
             let (Source::Event(source) | Source::Job(source)) = subscriber.source;
-            lines.entry(source).or_default().push(subscriber.name);
+            lines.entry(source).or_default().push(*subscriber);
         }
         for (source, handlers) in lines {
             if handlers.is_empty() {
@@ -297,7 +298,8 @@ impl fmt::Display for Registry {
             }
             writeln!(f, "{source} -> [")?;
             for handler in handlers {
-                writeln!(f, "  {handler},")?;
+                let remark = if handler.in_transaction { " (in the transaction)" } else { "" };
+                writeln!(f, "  {}{remark},", handler.name)?;
             }
             writeln!(f, "]")?;
         }

@@ -15,6 +15,8 @@ use crate::state::Requirements;
 pub const DEFAULT_MAX_ATTEMPTS: u32 = 8;
 /// Longest execution unless a handler says another.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+/// Longest execution of an in-transaction subscriber unless it says another: its publisher's transaction waits.
+pub const DEFAULT_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Priority unless a handler says another; 0 runs first, 3 last.
 pub const DEFAULT_PRIORITY: u8 = 1;
 /// The last priority.
@@ -82,6 +84,8 @@ pub struct SubscriberDescriptor {
     pub aliases: &'static [&'static str],
     /// What it receives.
     pub source: Source,
+    /// Whether it runs inside of `publish`, on the publisher's connection, and has no job.
+    pub in_transaction: bool,
     /// Which payload versions it can take.
     pub versions: Versions,
     /// What running it twice relies on.

@@ -224,11 +224,18 @@ impl OutboxBuilder {
         Ok(outbox)
     }
 
-    /// Every mistake in the wiring. State is asked for by those handlers only that this process runs.
+    /// Every mistake in the wiring. State is asked for by those handlers only that this process runs: in-transaction subscribers run
+    /// wherever something is published.
     fn wiring_faults(&self) -> Vec<Fault> {
         let mut faults = self.registry.faults(&self.state);
-        faults.retain(|fault| !matches!(fault, Fault::MissingState { subscriber, .. } if !self.runs_module(name::module_of(subscriber))));
+        faults.retain(|fault| !matches!(fault, Fault::MissingState { subscriber, .. } if !self.may_run(subscriber)));
         faults
+    }
+
+    fn may_run(&self, subscriber: &str) -> bool {
+        let linked = self.registry.subscribers();
+        self.runs_module(name::module_of(subscriber))
+            || linked.iter().any(|one| one.in_transaction && one.name == subscriber)
     }
 
     fn runs_module(&self, module: &str) -> bool {
@@ -285,7 +292,8 @@ impl OutboxBuilder {
         }
         let wanted =
             |module: &str| self.config.modules.as_ref().is_none_or(|modules| modules.iter().any(|one| one == module));
-        Ok(self.registry.subscribers().iter().copied().filter(|one| wanted(one.module())).collect())
+        let runs = |one: &&SubscriberDescriptor| !one.in_transaction && wanted(one.module());
+        Ok(self.registry.subscribers().iter().copied().filter(runs).collect())
     }
 
     fn assemble(self, runs: Vec<&'static SubscriberDescriptor>) -> Outbox {

@@ -103,6 +103,27 @@ pub enum PublishError {
         /// The subscribers.
         handlers: Vec<String>,
     },
+    /// An in-transaction subscriber failed. The event is undone with all that its subscribers wrote; the transaction goes on without it.
+    #[error("`{name}` was not published: its in-transaction subscriber `{handler}` failed: {error}")]
+    Subscriber {
+        /// The event's name.
+        name: &'static str,
+        /// The subscriber.
+        handler: &'static str,
+        /// Its error and the causes of it, or that it panicked or timed out.
+        error: String,
+    },
+    /// An in-transaction subscriber publishes an event that has in-transaction subscribers, which publish, and so on.
+    #[error(
+        "`{name}` was not published: in-transaction subscribers publish within each other, {limit} deep; does one of them receive what it \
+         publishes?"
+    )]
+    TooDeep {
+        /// The event's name.
+        name: &'static str,
+        /// How deep they may.
+        limit: u8,
+    },
     /// The transaction's snapshot is older than a subscriber's activation: retry the transaction, as for SQLSTATE 40001.
     #[error(
         "`{name}` was not published: a subscriber was activated after this transaction took its snapshot; retry the whole transaction"

@@ -31,6 +31,7 @@ mod executing;
 mod fan_out;
 pub mod health;
 mod identity;
+mod in_transaction;
 mod jsonb;
 mod lane;
 mod migrate;
@@ -50,6 +51,7 @@ mod step;
 mod to_the_end;
 mod transaction;
 mod tx;
+mod unwind;
 mod vitals;
 mod wake;
 

@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 use crate::error::PublishError;
 use crate::jsonb::{self, Refusal};
 use crate::outbox::Outbox;
-use crate::{identity, scope, step};
+use crate::{identity, in_transaction, scope, step};
 
 /// What a publish came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct Published {
 pub trait Publish: Event {
     /// Publishes this event in the caller's transaction: one event row and one job row for each subscriber, in one round
     /// trip. They commit, or roll back, with everything else that the transaction wrote.
+    ///
+    /// Where the event has in-transaction subscribers, they run before this answers, behind a savepoint: when one fails, nothing of
+    /// the event is left and the transaction is still usable.
     ///
     /// The event is encoded at the call. It belongs to the outbox of the current scope (a handler's, or
     /// [`Outbox::scope`]'s), else to the only one built in the process.
@@ -126,7 +129,14 @@ impl Batch {
 
     async fn send(self, connection: &mut PgConnection) -> Result<Vec<Published>, PublishError> {
         let metadata = self.check(connection)?;
-        let published = step::publish::publish(connection, &self, &metadata).await?;
+        let subscribers = self.outbox.fan_out(self.name).subscribers.clone();
+        let published = if subscribers.is_empty() {
+            let answers = step::publish::publish(connection, &self, &metadata).await?;
+            answers.into_iter().map(|answer| answer.published).collect()
+        } else {
+            // Boxed, because its future is large and most publishes do without; and what they run may publish again.
+            Box::pin(in_transaction::publish(connection, &self, &metadata, &subscribers)).await?
+        };
         self.outbox.note_published();
         Ok(published)
     }

@@ -20,6 +20,8 @@ pub(crate) struct Scope {
     outbox: Outbox,
     /// The message whose handler runs: what is published in here follows it.
     cause: Option<Arc<Envelope>>,
+    /// How many in-transaction subscribers run within each other.
+    depth: u8,
     /// Whether anything was, so that a commit knows whether there is somebody to wake.
     published: Arc<AtomicBool>,
 }
@@ -27,11 +29,16 @@ pub(crate) struct Scope {
 impl Scope {
     /// Of an application's own task.
     pub(crate) fn new(outbox: Outbox) -> Self {
-        Self { outbox, cause: None, published: Arc::default() }
+        Self { outbox, cause: None, depth: depth(), published: Arc::default() }
     }
 
     pub(crate) fn of_handler(outbox: Outbox, cause: Arc<Envelope>) -> Self {
-        Self { outbox, cause: Some(cause), published: Arc::default() }
+        Self { outbox, cause: Some(cause), depth: 0, published: Arc::default() }
+    }
+
+    /// Of an in-transaction subscriber.
+    pub(crate) fn in_transaction(outbox: Outbox, cause: Arc<Envelope>) -> Self {
+        Self { depth: depth() + 1, ..Self::of_handler(outbox, cause) }
     }
 
     pub(crate) fn has_published(&self) -> bool {
@@ -64,6 +71,11 @@ pub(crate) fn current(name: &'static str) -> Result<Outbox, PublishError> {
         (Some(_), more) => Err(PublishError::SeveralOutboxes { name, count: more + 1 }),
         (None, _) => Err(PublishError::NoOutbox { name }),
     }
+}
+
+/// How many in-transaction subscribers run within each other here.
+pub(crate) fn depth() -> u8 {
+    SCOPE.try_with(|scope| scope.depth).unwrap_or_default()
 }
 
 /// What a message published now inherits.

@@ -33,6 +33,7 @@ const fn handler(name: &'static str, source: Source, versions: Versions) -> Subs
         name,
         aliases: &[],
         source,
+        in_transaction: false,
         versions,
         guard: Guard::None,
         idempotent: Some("it only notes"),

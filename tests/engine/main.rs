@@ -22,6 +22,7 @@ mod floor;
 mod generated;
 mod half_open;
 mod health;
+mod in_transaction;
 mod lease;
 mod linkage;
 mod logs;

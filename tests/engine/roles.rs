@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use outbox::{BuildError, GrantError, MigrateError, OperationError, Outbox, PublishError, Registry, Roles};
+use outbox::{
+    BuildError, GrantError, MigrateError, OperationError, Outbox, PublishError, Registry, Roles, SubscriberDescriptor,
+};
 use outbox_testing::{Sandbox, eventually};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::types::Uuid;
@@ -14,7 +16,7 @@ use crate::floor::{Asked, Do, Floor, Letter, Worker, ask, fail};
 use crate::linkage::{linking, on, only_events};
 use crate::logs::Logs;
 use crate::sql::code;
-use crate::support::OrderPlaced;
+use crate::support::{OrderPlaced, Script};
 
 const ALL: [&str; 4] = ["publisher", "worker", "reader", "admin"];
 const DENIED: &str = "42501";
@@ -162,6 +164,24 @@ async fn a_publisher_publishes() {
     tx.commit().await.unwrap();
     assert_eq!(it.floor.sandbox.jobs().await.len(), 5);
     assert_eq!(it.floor.sandbox.published::<OrderPlaced>().await.len(), 3);
+    drop(owner);
+}
+
+/// A member of the publisher's role runs in-transaction subscribers, with no more than its own rights.
+#[tokio::test]
+async fn a_publisher_runs_in_transaction_subscribers() {
+    let it = Granted::new().await;
+    let keep = || SubscriberDescriptor { in_transaction: true, ..on("audit.keep", "order.placed") };
+    let owner = it.outbox(it.floor.sandbox.pool(), linking([keep()])).build().await.unwrap();
+    let script = Script::default();
+    let outbox =
+        it.outbox(&it.member("publisher").await, linking([keep()])).state(script.clone()).build().await.unwrap();
+    let mut tx = outbox.begin().await.unwrap();
+    outbox.publish(&mut tx, &OrderPlaced::of("o1")).await.unwrap();
+    outbox.publish(&mut tx, &OrderPlaced::of("o1")).key("k1").await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(script.count("audit.keep"), 2);
+    assert!(it.floor.sandbox.jobs().await.is_empty());
     drop(owner);
 }
 

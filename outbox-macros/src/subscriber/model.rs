@@ -2,13 +2,13 @@
 //! writes; here is all that tokens can tell.
 
 use proc_macro2::Span;
-use syn::{LitStr, Path, Type};
+use syn::{LitInt, LitStr, Path, Type};
 
 use crate::errors::Errors;
 use crate::name;
 use crate::paths::Facade;
 use crate::subscriber::function::Function;
-use crate::subscriber::parse::Args;
+use crate::subscriber::parse::{Args, BackoffArgs};
 use crate::subscriber::settings::{self, Settings};
 use crate::subscriber::signature::{self, Parameters};
 use crate::value;
@@ -20,6 +20,7 @@ pub(crate) struct Subscriber {
     pub(crate) name: Option<LitStr>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) version: Version,
+    pub(crate) in_transaction: bool,
     pub(crate) idempotent: Option<LitStr>,
     pub(crate) settings: Settings,
     pub(crate) when: Option<Path>,
@@ -76,16 +77,28 @@ pub(crate) fn check(args: syn::Result<Args>, function: &Function) -> Result<Subs
     let source = check_source(&args, function, &mut errors);
     check_names(&args, &mut errors);
     check_reason(&args, &mut errors);
+    check_in_transaction(&args, &mut errors);
     let settings = settings::check(&args, &mut errors);
     let version = check_version(&args, source.as_ref(), &mut errors);
-    let Args { name, aliases, idempotent, when, .. } = args;
+    let Args { name, aliases, in_transaction, idempotent, when, .. } = args;
     match (source, parameters) {
         (Some(source), Some(parameters)) if !errors.any() => {
             let name = match &source {
                 Source::Job(job) => Some(job.clone()),
                 Source::Event(_) | Source::Pattern(_) => name,
             };
-            Ok(Subscriber { facade, source, name, aliases, version, idempotent, settings, when, parameters })
+            Ok(Subscriber {
+                facade,
+                source,
+                name,
+                aliases,
+                version,
+                in_transaction,
+                idempotent,
+                settings,
+                when,
+                parameters,
+            })
         }
         _ => Err(errors),
     }
@@ -139,6 +152,34 @@ fn check_reason(args: &Args, errors: &mut Errors) {
         let text =
             "say why running this handler twice is safe, for example `idempotent = \"writes the same row again\"`";
         errors.at(why.span(), text);
+    }
+}
+
+/// It has no job, so what is said of jobs says nothing.
+fn check_in_transaction(args: &Args, errors: &mut Errors) {
+    if !args.in_transaction {
+        return;
+    }
+    if let Some(job) = &args.job {
+        errors.at(job.span(), "a job is run after the commit: `in_transaction` is for a subscriber of an event");
+    }
+    if let Some(why) = &args.idempotent {
+        errors.at(
+            why.span(),
+            "it runs once, inside of the publish, and commits or rolls back with it: leave `idempotent` out",
+        );
+    }
+    let no_job = "it runs once, inside of the publish: there is no job to repeat, to put first or to wait, and an error fails the publish";
+    let said = [
+        ("max_attempts", args.max_attempts.as_ref().map(LitInt::span)),
+        ("backoff", args.backoff.as_ref().map(BackoffArgs::span)),
+        ("priority", args.priority.as_ref().map(LitInt::span)),
+        ("concurrency", args.concurrency.as_ref().map(LitInt::span)),
+    ];
+    for (option, span) in said {
+        if let Some(span) = span {
+            errors.at(span, format!("`{option}` says nothing beside `in_transaction`, leave it out: {no_job}"));
+        }
     }
 }
 

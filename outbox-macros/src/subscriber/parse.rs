@@ -1,6 +1,6 @@
 //! `event = "order.placed", max_attempts = 8, backoff = exponential("30s", max = "1h")`
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Path, Token, parenthesized};
@@ -15,6 +15,7 @@ const OPTIONS: Options = Options {
         "name",
         "aliases",
         "version",
+        "in_transaction",
         "idempotent",
         "max_attempts",
         "backoff",
@@ -37,6 +38,7 @@ pub(crate) struct Args {
     pub(crate) name: Option<LitStr>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) version: Option<LitInt>,
+    pub(crate) in_transaction: bool,
     pub(crate) idempotent: Option<LitStr>,
     pub(crate) max_attempts: Option<LitInt>,
     pub(crate) backoff: Option<BackoffArgs>,
@@ -74,6 +76,7 @@ impl Args {
             "name" => self.name = Some(options::value(input)?),
             "aliases" => self.aliases = aliases(input)?,
             "version" => self.version = Some(options::value(input)?),
+            "in_transaction" => self.in_transaction = alone("in_transaction", input)?,
             "idempotent" => self.idempotent = Some(options::value(input)?),
             "max_attempts" => self.max_attempts = Some(options::value(input)?),
             "backoff" => self.backoff = Some(options::value(input)?),
@@ -99,6 +102,14 @@ fn aliases(input: ParseStream<'_>) -> syn::Result<Vec<LitStr>> {
     Ok(names.into_iter().collect())
 }
 
+/// A word without a value.
+fn alone(word: &str, input: ParseStream<'_>) -> syn::Result<bool> {
+    if input.peek(Token![=]) || input.peek(syn::token::Paren) {
+        return Err(input.error(format!("`{word}` stands alone, without a value")));
+    }
+    Ok(true)
+}
+
 fn when(input: ParseStream<'_>) -> syn::Result<Path> {
     input.parse::<Token![=]>()?;
     let span = input.span();
@@ -115,6 +126,12 @@ impl Parse for BackoffArgs {
 }
 
 impl BackoffArgs {
+    /// Where it is said.
+    pub(crate) fn span(&self) -> Span {
+        let (Self::Exponential { base: said, .. } | Self::Fixed { every: said }) = self;
+        said.span()
+    }
+
     fn read(said: &Expr) -> Option<Self> {
         let Expr::Call(call) = said else { return None };
         let arguments: Vec<_> = call.args.iter().collect();

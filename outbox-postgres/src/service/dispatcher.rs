@@ -242,6 +242,7 @@ mod tests {
             name,
             aliases: &[],
             source: Source::Event("order.placed"),
+            in_transaction: false,
             versions: Versions::Only(&[1]),
             guard: Guard::None,
             idempotent: Some("does nothing"),

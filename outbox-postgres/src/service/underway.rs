@@ -73,6 +73,7 @@ mod tests {
         name: "a.prompt",
         aliases: &[],
         source: Source::Event("order.placed"),
+        in_transaction: false,
         versions: Versions::Only(&[1]),
         guard: Guard::None,
         idempotent: Some("does nothing"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::schema::{Schema, Statement};
 
 pub(crate) mod backfill;
+pub(crate) mod bound;
 pub(crate) mod cancel;
 pub(crate) mod claim;
 pub(crate) mod declare;
@@ -55,11 +56,13 @@ statements!(
     backfill_batch,
     backfill_fence,
     backfill_lock,
+    bound,
     bury,
     claim,
     declare,
     enqueue,
     failed,
+    lift,
     look,
     publish,
     publish_keyed,

@@ -1,5 +1,6 @@
 //! publish: event row, job rows and key in one statement, in the caller's transaction. Events without keys have a statement without.
 
+use chrono::{DateTime, Utc};
 use outbox_core::{EventId, name};
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
@@ -13,12 +14,21 @@ use crate::publish::{Batch, Published, Row};
 const MAX_ROWS: usize = 1_000;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
+/// What the statement says of one event.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) published: Published,
+    pub(crate) occurred_at: DateTime<Utc>,
+    /// In-transaction subscribers that the catalogue has retired, by all their names, with blanks between.
+    pub(crate) retired: Option<String>,
+}
+
 /// Sends a batch, a thousand events or 8 MiB a statement.
 pub(crate) async fn publish(
     connection: &mut PgConnection,
     batch: &Batch,
     metadata: &str,
-) -> Result<Vec<Published>, PublishError> {
+) -> Result<Vec<Answer>, PublishError> {
     let fan_out = batch.outbox.fan_out(batch.name);
     let mut places: Vec<usize> = (0..batch.rows.len()).collect();
     // In the order of the keys over all statements, as each statement has it: two batches of the same keys do not deadlock. The
@@ -52,7 +62,7 @@ async fn publish_chunk(
     rows: &[&Row],
     metadata: &str,
     fan_out: &FanOut,
-) -> Result<Vec<Published>, PublishError> {
+) -> Result<Vec<Answer>, PublishError> {
     let ids: Vec<Uuid> = rows.iter().map(|row| row.id.as_uuid()).collect();
     let subjects: Vec<Option<&str>> = rows.iter().map(|row| row.subject_id.as_deref()).collect();
     let payloads: Vec<&str> = rows.iter().map(|row| row.payload.as_json()).collect();
@@ -85,7 +95,7 @@ async fn publish_chunk(
     answer.iter().map(|row| read(batch, row)).collect()
 }
 
-fn read(batch: &Batch, row: &sqlx::postgres::PgRow) -> Result<Published, PublishError> {
+fn read(batch: &Batch, row: &sqlx::postgres::PgRow) -> Result<Answer, PublishError> {
     let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
     if let Some(handlers) = row.try_get("unlinked").map_err(database)? {
         return Err(PublishError::Unlinked { name: batch.name, handlers });
@@ -95,11 +105,13 @@ fn read(batch: &Batch, row: &sqlx::postgres::PgRow) -> Result<Published, Publish
     }
     let published: bool = row.try_get("published").map_err(database)?;
     let jobs: i64 = row.try_get("jobs").map_err(database)?;
-    Ok(Published {
+    let published = Published {
         event_id: EventId::from(row.try_get::<Uuid, _>("event_id").map_err(database)?),
         jobs: if published { jobs.unsigned_abs() } else { 0 },
         duplicate: !published,
-    })
+    };
+    let occurred_at = row.try_get("occurred_at").map_err(database)?;
+    Ok(Answer { published, occurred_at, retired: row.try_get("retired").map_err(database)? })
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 -- $6 payloads text[]     $7 metadata text[] (JSON)
 -- $8 patterns text[]: all that mean this type, {'order.placed','order.*','*'}; the client knows them
 -- $9 handlers text[]     own registry: stored names  $10 max_attempts int[]  $11 priorities smallint[]  $12 any_version bool[]
--- $13 linked text[]: own in-transaction subscribers
+-- $13 linked text[]: own in-transaction subscribers, by name and alias
 -- $14 delay of the jobs in milliseconds   $15 a moment before which they are not due, or null
 -- Answer, a row an event in its order: event_id, published, jobs; unlinked (refused when not null) and stale (refused when true: retry
--- the transaction) on each. A refusal writes nothing, and leaves the transaction usable.
+-- the transaction) on each, and retired: in-transaction subscribers that are not to be run, by name and alias, with blanks between.
+-- A refusal writes nothing, and leaves the transaction usable.
 -- What it does is kept few nodes of a plan: they are set up anew at each publish, and cost more than a row.
 with
 input as materialized (
@@ -21,16 +22,18 @@ known as materialized (
 -- Above READ COMMITTED the snapshot may be older than an activation whose backfill is already complete: stale, to be
 -- retried as 40001 is. The sequence is read as it is now, not as of the snapshot; that is the point of it.
 allowed as materialized (
-  select u.names, t.stale, u.names is null and not t.stale as ok
+  select u.names, u.retired, t.stale, u.names is null and not t.stale as ok
   from (select array_agg(handler order by handler) filter (where kind = 'in_transaction' and not retired
-                 and not (handler = any($13::text[]) or aliases && $13::text[])) as names from known) u,
+                 and not (handler = any($13::text[]) or aliases && $13::text[])) as names,
+               string_agg(concat_ws(' ', handler, array_to_string(aliases, ' ')), ' ') filter (where kind = 'in_transaction' and retired) as retired
+        from known) u,
        (select case when current_setting('transaction_isolation') = 'read committed' then false
     else pg_snapshot_xmax(pg_current_snapshot())::text::bigint < (select last_value from :schema.catalogue_fence) end as stale) t
 ),
 -- A name that the catalogue knows, by name or by alias, active or retired, is the catalogue's to say. That maps aliases,
 -- removes duplicates and drops the retired at once; own names that it does not know yet are added.
 fan_out as materialized (
-  select handler, any_version, max_attempts, priority from known where kind <> 'in_transaction' and not retired
+  select handler, any_version, max_attempts, priority from known where kind <> 'in_transaction' and not retired and not (handler = any($13::text[]) or aliases && $13::text[])
   union all
   select o.handler, o.any_version, o.max_attempts, o.priority
   from unnest($9::text[], $10::int[], $11::smallint[], $12::boolean[]) as o (handler, max_attempts, priority, any_version)
@@ -49,6 +52,7 @@ jobs as (
          greatest(statement_timestamp() + $14::bigint * interval '1 ms', $15::timestamptz)
   from input e cross join fan_out f where (select ok from allowed)
 )
-select i.id as event_id, a.ok as published, (select count(*) from fan_out) as jobs, a.names as unlinked, a.stale as stale
+select i.id as event_id, a.ok as published, (select count(*) from fan_out) as jobs, a.names as unlinked, a.stale as stale,
+       a.retired as retired, statement_timestamp() as occurred_at
 from input i, allowed a
 order by i.n

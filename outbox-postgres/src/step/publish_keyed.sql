@@ -13,10 +13,10 @@ known as materialized (
   where source = any($8::text[]) and kind <> 'job'
 ),
 unlinked as materialized (
-  select array_agg(handler order by handler) as names
+  select array_agg(handler order by handler) filter (where kind = 'in_transaction' and not retired
+           and not (handler = any($13::text[]) or aliases && $13::text[])) as names,
+         string_agg(concat_ws(' ', handler, array_to_string(aliases, ' ')), ' ') filter (where kind = 'in_transaction' and retired) as retired
   from known
-  where kind = 'in_transaction' and not retired
-    and not (handler = any($13::text[]) or aliases && $13::text[])
 ),
 -- Above READ COMMITTED the snapshot may be older than an activation whose backfill is already complete: stale, to be
 -- retried as 40001 is. The sequence is read as it is now, not as of the snapshot; that is the point of it.
@@ -28,7 +28,7 @@ allowed as materialized (
 -- A name that the catalogue knows, by name or by alias, active or retired, is the catalogue's to say. That maps aliases,
 -- removes duplicates and drops the retired at once; own names that it does not know yet are added.
 fan_out as materialized (
-  select handler, any_version, max_attempts, priority from known where kind <> 'in_transaction' and not retired
+  select handler, any_version, max_attempts, priority from known where kind <> 'in_transaction' and not retired and not (handler = any($13::text[]) or aliases && $13::text[])
   union all
   select o.handler, o.any_version, o.max_attempts, o.priority
   from unnest($9::text[], $10::int[], $11::smallint[], $12::boolean[]) as o (handler, max_attempts, priority, any_version)
@@ -67,6 +67,7 @@ select coalesce(k.event_id, i.id) as event_id,
        (select ok from allowed) and (i.key is null or k.event_id = i.id) as published,
        (select count(*) from fan_out) as jobs,
        (select names from unlinked) as unlinked,
-       (select stale from allowed) as stale
+       (select stale from allowed) as stale,
+       (select retired from unlinked) as retired, statement_timestamp() as occurred_at
 from input i left join keyed k on k.key = i.key
 order by i.n

@@ -75,13 +75,14 @@ fn aliases_differ(model: &Subscriber) -> TokenStream {
     quote!(#(#checks)*)
 }
 
-/// S0-33: a handler that may run twice says why that is safe.
+/// S0-33: a handler that may run twice says why that is safe. One in the transaction cannot.
 fn idempotency(function: &Function, model: &Subscriber) -> TokenStream {
     let span = function.sig.ident.span();
     let (p, here, handler) = (model.facade.at(span), model.facade.here(), function.name());
     let guards = model.parameters.others.iter().map(|ty| constant_of(&model.facade, ty, "GUARD"));
     let (why, guard) = (descriptor::reason(model), local("guard"));
-    let check = quote_spanned!(span=> #p::check::idempotency_is_stated(#handler, #guard, #why););
+    let check = (!model.in_transaction)
+        .then(|| quote_spanned!(span=> #p::check::idempotency_is_stated(#handler, #guard, #why);));
     quote! {
         let #guard = #here::check::strongest(&[#(#guards),*]);
         #check

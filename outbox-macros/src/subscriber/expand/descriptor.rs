@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use outbox_core::subscriber::DEFAULT_IN_TRANSACTION_TIMEOUT;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 
@@ -9,7 +10,7 @@ use crate::message::expand::place;
 use crate::subscriber::expand::{call, checks, local};
 use crate::subscriber::function::Function;
 use crate::subscriber::model::{Source, Subscriber};
-use crate::subscriber::settings::{Backoff, Settings};
+use crate::subscriber::settings::Backoff;
 
 pub(crate) fn descriptor(function: &Function, model: &Subscriber) -> TokenStream {
     let p = model.facade.here();
@@ -18,7 +19,8 @@ pub(crate) fn descriptor(function: &Function, model: &Subscriber) -> TokenStream
     let source = source(model);
     let versions = versions(model);
     let reason = reason(model);
-    let settings = settings(&p, &model.settings);
+    let in_transaction = model.in_transaction;
+    let settings = settings(&p, model);
     let requires = call::requires(model);
     let call = call::call(function, model);
     let (guard, place) = (local("guard"), place(&p));
@@ -27,6 +29,7 @@ pub(crate) fn descriptor(function: &Function, model: &Subscriber) -> TokenStream
             name: #name,
             aliases: &[#(#aliases),*],
             source: #source,
+            in_transaction: #in_transaction,
             versions: #versions,
             guard: #guard,
             idempotent: #reason,
@@ -77,12 +80,14 @@ fn versions(model: &Subscriber) -> TokenStream {
 }
 
 /// Every field is written, said or not: `..DEFAULT` behind all of them would be a warning in the user's crate.
-fn settings(p: &TokenStream, said: &Settings) -> TokenStream {
+fn settings(p: &TokenStream, model: &Subscriber) -> TokenStream {
+    let said = &model.settings;
     let default = quote!(#p::Settings::DEFAULT);
     let or_default = |said: Option<TokenStream>, field| said.unwrap_or_else(|| quote!(#default.#field));
     let max_attempts = or_default(said.max_attempts.map(|number| quote!(#number)), quote!(max_attempts));
     let backoff = or_default(said.backoff.as_ref().map(|said| backoff(p, said)), quote!(backoff));
-    let timeout = or_default(said.timeout.map(duration), quote!(timeout));
+    let timeout = said.timeout.or(model.in_transaction.then_some(DEFAULT_IN_TRANSACTION_TIMEOUT));
+    let timeout = or_default(timeout.map(duration), quote!(timeout));
     let priority = or_default(said.priority.map(|number| quote!(#number)), quote!(priority));
     let concurrency = or_default(said.concurrency.map(some), quote!(concurrency));
     quote! {
