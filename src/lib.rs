@@ -54,6 +54,7 @@
 //! | fail in another way than "again, later" | [`Failure`], [`HandlerResult`] |
 //! | say in an event which fields changed | [`Changes`](struct@Changes), [`derive(Changes)`](derive@Changes) |
 //! | publish or enqueue | [`Publish`], [`PublishAll`], [`Enqueue`] |
+//! | say who did it, and within which project and request | [`Metadata`], [`Outbox::scope_with`], [`context`] |
 //! | have all handlers in the program | [`modules!`] |
 //! | run workers | [`Outbox`], [`OutboxBuilder`] |
 //! | write a parameter of your own | [`FromDelivery`] |
@@ -96,7 +97,7 @@ pub use outbox_postgres::{
     BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError, Health,
     InvalidSchema, MigrateError, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish,
     PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal, Retention, Roles, RunError, Schema,
-    SettingFault, Tx, Unclaimed, health, migrate, migrate_schema, shutdown_signal,
+    SettingFault, Tx, Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

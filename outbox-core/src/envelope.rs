@@ -66,6 +66,60 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// A context that says nothing yet.
+    ///
+    /// ```
+    /// use outbox_core::Metadata;
+    ///
+    /// let context = Metadata::new().actor("ann").tenant("acme").correlation("request 7").header("via_webhook", "true");
+    /// assert_eq!(context.headers["via_webhook"], "true");
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Who did it.
+    #[must_use]
+    pub fn actor(self, actor: impl Into<String>) -> Self {
+        Self { actor: Some(actor.into()), ..self }
+    }
+
+    /// The tenant or project within which it happened.
+    #[must_use]
+    pub fn tenant(self, tenant: impl Into<String>) -> Self {
+        Self { tenant: Some(tenant.into()), ..self }
+    }
+
+    /// What ties together everything that one request set in motion.
+    #[must_use]
+    pub fn correlation(self, correlation: impl Into<String>) -> Self {
+        Self { correlation: Some(correlation.into()), ..self }
+    }
+
+    /// Anything else that handlers should see, as text by name.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// This context, and of `other` what this one does not say, field by field and header by header.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        let mut headers = other.headers;
+        headers.append(&mut self.headers);
+        Self {
+            correlation: self.correlation.or(other.correlation),
+            causation: self.causation.or(other.causation),
+            actor: self.actor.or(other.actor),
+            tenant: self.tenant.or(other.tenant),
+            traceparent: self.traceparent.or(other.traceparent),
+            tracestate: self.tracestate.or(other.tracestate),
+            headers,
+        }
+    }
+
     /// Reads stored context. What is not as this release writes it is left out, field by field and header by header: a header that is no
     /// text must not cost the tenant, and none of it keeps the work from being done.
     #[must_use]
@@ -212,6 +266,17 @@ mod tests {
         assert_eq!(next.correlation, Some(id.to_string()));
         assert_eq!(next.causation, Some(id));
         assert_eq!(next.tenant.as_deref(), Some("acme"));
+    }
+
+    /// S1-1: what is said closer by goes first, field by field.
+    #[test]
+    fn a_context_is_completed_by_another() {
+        let inner = Metadata::new().actor("ann").header("a", "inner").header("b", "inner");
+        let outer =
+            Metadata::new().actor("bob").tenant("acme").correlation("7").header("b", "outer").header("c", "outer");
+        let both = inner.or(outer);
+        let expected = Metadata::new().actor("ann").tenant("acme").correlation("7");
+        assert_eq!(both, expected.header("a", "inner").header("b", "inner").header("c", "outer"));
     }
 
     /// A number is the one that was published, to the last bit.

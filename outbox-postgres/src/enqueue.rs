@@ -63,7 +63,7 @@ impl Order {
             name: J::NAME,
             version: J::VERSION,
             payload,
-            metadata: scope::metadata(),
+            metadata: scope::context(),
             key: None,
             priority: None,
             delay: Duration::ZERO,
@@ -125,6 +125,16 @@ impl<'c> Enqueuing<'c> {
     /// Who asked for it.
     pub fn actor(self, actor: impl Into<String>) -> Self {
         self.set(|order| order.metadata.actor = Some(actor.into()))
+    }
+
+    /// The tenant or project within which it is to be done.
+    pub fn tenant(self, tenant: impl Into<String>) -> Self {
+        self.set(|order| order.metadata.tenant = Some(tenant.into()))
+    }
+
+    /// What ties together everything that one request set in motion.
+    pub fn correlation(self, correlation: impl Into<String>) -> Self {
+        self.set(|order| order.metadata.correlation = Some(correlation.into()))
     }
 
     /// Anything else that its handler should see, as text by name.

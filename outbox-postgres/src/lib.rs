@@ -72,6 +72,7 @@ pub use publish::{Publish, PublishAll, Published, Publishing, PublishingAll};
 pub use retention::Retention;
 pub use roles::Roles;
 pub use schema::{InvalidSchema, Schema};
+pub use scope::context;
 pub use service::{DrainError, Drained};
 pub use signal::shutdown_signal;
 pub use step::failed::FailedJob;

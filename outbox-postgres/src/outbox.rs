@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use outbox_core::{Event, Job, Registry, SubscriberDescriptor, TypeMap};
+use outbox_core::{Event, Job, Metadata, Registry, SubscriberDescriptor, TypeMap};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, PgPool};
 
@@ -93,12 +93,34 @@ impl Outbox {
         Enqueuing::new(transaction, self.order(job))
     }
 
-    /// Makes this the outbox that `publish` and `enqueue` inside `future` belong to.
+    /// Makes this the outbox that `publish` and `enqueue` inside `future` belong to. The context stays that of the scope around it,
+    /// if there is one.
     ///
     /// # Cancel safety
     /// As safe as `future` is.
     pub async fn scope<F: Future>(&self, future: F) -> F::Output {
         Scope::new(self.clone()).run(future).await
+    }
+
+    /// The same, with the context that everything published or enqueued inside `future` begins with: once a request, in a middleware.
+    /// A publish may say otherwise for itself. What `context` does not say is that of the scope around it, if there is one.
+    ///
+    /// Jobs carry it to their handlers, as [`Envelope::metadata`](outbox_core::Envelope), and what handlers publish carries it on. A
+    /// task that is spawned inside of `future` begins without it: see [`context`](crate::context).
+    ///
+    /// ```no_run
+    /// # async fn handle(outbox: outbox_postgres::Outbox) {
+    /// use outbox_core::Metadata;
+    ///
+    /// let context = Metadata::new().actor("ann").tenant("project 12").header("via_webhook", "true");
+    /// outbox.scope_with(context, async { /* the request */ }).await;
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As safe as `future` is.
+    pub async fn scope_with<F: Future>(&self, context: Metadata, future: F) -> F::Output {
+        Scope::with(self.clone(), context).run(future).await
     }
 
     /// Wakes the workers of this process at once and those of others by NOTIFY. For after the commit of a transaction that

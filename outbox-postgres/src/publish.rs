@@ -109,7 +109,7 @@ impl Batch {
             name: E::NAME,
             version: E::VERSION,
             rows,
-            metadata: scope::metadata(),
+            metadata: scope::context(),
             delay: Duration::ZERO,
             not_before: None,
         })

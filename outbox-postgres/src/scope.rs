@@ -1,7 +1,7 @@
 //! To which outbox a `publish` belongs, and in which context it happens.
 //!
-//! Around each handler, and inside `outbox.scope(..)`, a task-local says so. A task that a handler spawns does not inherit
-//! it: pass the envelope, or wrap the task's future in `outbox.scope(..)`.
+//! Around each handler, and inside `outbox.scope(..)`, a task-local says so. A task that is spawned there does not inherit it: take
+//! [`context`] along, and wrap the task's future in `outbox.scope_with(..)`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -18,22 +18,48 @@ tokio::task_local! {
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     outbox: Outbox,
-    /// The message whose handler runs: what is published in here follows it.
-    cause: Option<Arc<Envelope>>,
+    inherited: Inherited,
     /// How many in-transaction subscribers run within each other.
     depth: u8,
     /// Whether anything was, so that a commit knows whether there is somebody to wake.
     published: Arc<AtomicBool>,
 }
 
+/// What is published in a scope begins with this.
+#[derive(Debug, Clone, Default)]
+enum Inherited {
+    #[default]
+    Nothing,
+    /// The message whose handler runs.
+    Cause(Arc<Envelope>),
+    /// What the application said.
+    Said(Arc<Metadata>),
+}
+
+impl Inherited {
+    fn metadata(&self) -> Metadata {
+        match self {
+            Self::Nothing => Metadata::default(),
+            Self::Cause(envelope) => envelope.follow_up(),
+            Self::Said(context) => Metadata::clone(context),
+        }
+    }
+}
+
 impl Scope {
-    /// Of an application's own task.
+    /// Of an application's own task, in the context of the scope around it.
     pub(crate) fn new(outbox: Outbox) -> Self {
-        Self { outbox, cause: None, depth: depth(), published: Arc::default() }
+        let inherited = SCOPE.try_with(|scope| scope.inherited.clone()).unwrap_or_default();
+        Self { outbox, inherited, depth: depth(), published: Arc::default() }
+    }
+
+    /// The same, with what is said here, and of the context around it what is not.
+    pub(crate) fn with(outbox: Outbox, said: Metadata) -> Self {
+        Self { inherited: Inherited::Said(Arc::new(said.or(context()))), ..Self::new(outbox) }
     }
 
     pub(crate) fn of_handler(outbox: Outbox, cause: Arc<Envelope>) -> Self {
-        Self { outbox, cause: Some(cause), depth: 0, published: Arc::default() }
+        Self { outbox, inherited: Inherited::Cause(cause), depth: 0, published: Arc::default() }
     }
 
     /// Of an in-transaction subscriber.
@@ -78,10 +104,22 @@ pub(crate) fn depth() -> u8 {
     SCOPE.try_with(|scope| scope.depth).unwrap_or_default()
 }
 
-/// What a message published now inherits.
-pub(crate) fn metadata() -> Metadata {
-    let cause = SCOPE.try_with(|scope| scope.cause.clone()).ok().flatten();
-    cause.map(|envelope| envelope.follow_up()).unwrap_or_default()
+/// The context that a message published here and now begins with: what the scope says, or what follows from the message whose handler
+/// runs.
+///
+/// It is the task's, and a task that is spawned begins without one: take it along.
+///
+/// ```no_run
+/// # async fn handler(outbox: outbox_postgres::Outbox) {
+/// let context = outbox_postgres::context();
+/// tokio::spawn(async move {
+///     outbox.scope_with(context, async { /* publish here */ }).await;
+/// });
+/// # }
+/// ```
+#[must_use]
+pub fn context() -> Metadata {
+    SCOPE.try_with(|scope| scope.inherited.metadata()).unwrap_or_default()
 }
 
 /// Something was published in the current scope, if there is one.

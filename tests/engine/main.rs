@@ -11,6 +11,7 @@ mod build;
 mod catalogue;
 mod claim;
 mod conformance;
+mod context;
 mod crash;
 mod database;
 mod dead_rows;
