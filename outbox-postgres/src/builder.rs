@@ -55,6 +55,7 @@ impl Said {
             prefetch: self.prefetch.unwrap_or(profile.prefetch),
             poll_interval: self.poll_interval.unwrap_or(profile.poll_interval),
             debounce: profile.debounce,
+            hand_over: profile.hand_over,
         }
     }
 }
@@ -316,6 +317,7 @@ impl OutboxBuilder {
             running: AtomicBool::new(false),
             vitals: Arc::default(),
             executing: Executing::default(),
+            hand_over: Arc::default(),
         });
         scope::register(&inner);
         Outbox::from_inner(inner)

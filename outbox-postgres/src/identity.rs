@@ -1,6 +1,6 @@
 //! New ids: ULIDs that grow within a process.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outbox_core::{EventId, JobId};
 use ulid::{Generator, Ulid};
@@ -8,9 +8,12 @@ use uuid::Uuid;
 
 static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
 
-fn next() -> Ulid {
+fn generator() -> MutexGuard<'static, Generator> {
     // A panic cannot leave the generator half written, so a poisoned lock is as good as any.
-    let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+    GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next(generator: &mut Generator) -> Ulid {
     match generator.generate() {
         Ok(id) => id,
         // 80 random bits ran over within one millisecond: go on in the next one.
@@ -19,11 +22,17 @@ fn next() -> Ulid {
 }
 
 pub(crate) fn event() -> EventId {
-    EventId::from_ulid(next())
+    EventId::from_ulid(next(&mut generator()))
 }
 
 pub(crate) fn job() -> JobId {
-    JobId::from_ulid(next())
+    JobId::from_ulid(next(&mut generator()))
+}
+
+/// Ids for so many jobs, one behind the other.
+pub(crate) fn jobs(count: usize) -> Vec<Uuid> {
+    let mut generator = generator();
+    (0..count).map(|_| Uuid::from(next(&mut generator))).collect()
 }
 
 /// A worker's id or a claim's: never shown as a ULID and never ordered.

@@ -29,6 +29,7 @@ mod enqueue;
 mod error;
 mod executing;
 mod fan_out;
+mod hand_over;
 pub mod health;
 mod identity;
 mod in_transaction;

@@ -15,6 +15,7 @@ use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
 use crate::executing::Executing;
 use crate::fan_out::FanOut;
+use crate::hand_over::HandOver;
 use crate::health::Health;
 use crate::lane::Lane;
 use crate::publish::{Batch, Publishing, PublishingAll};
@@ -49,6 +50,7 @@ pub(crate) struct Inner {
     pub(crate) running: AtomicBool,
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) executing: Executing,
+    pub(crate) hand_over: Arc<HandOver>,
 }
 
 impl Outbox {

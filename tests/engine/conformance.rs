@@ -12,6 +12,7 @@ use crate::floor::Floor;
 
 const CLAIM: &str = include_str!("../../outbox-postgres/src/step/claim.sql");
 const SETTLE: &str = include_str!("../../outbox-postgres/src/step/settle.sql");
+const SETTLE_DONE: &str = include_str!("../../outbox-postgres/src/step/settle_done.sql");
 const RESCUE_MARK: &str = include_str!("../../outbox-postgres/src/step/rescue_mark.sql");
 const RESCUE_RETURN: &str = include_str!("../../outbox-postgres/src/step/rescue_return.sql");
 
@@ -136,6 +137,43 @@ async fn settle_follows_the_rule() {
         assert_eq!(stands(&floor, &mut tx, id).await, expected, "{said:?} of {counts:?}");
     }
     tx.rollback().await.unwrap();
+}
+
+/// S0-23: the statement for jobs that succeeded with nothing more to say leaves what the general one does; a job that is not held under
+/// this claim any more is not touched, and the answer says which were settled as soon as it is not all.
+#[tokio::test]
+async fn settle_of_plain_successes_follows_the_rule() {
+    let floor = Floor::new().await;
+    let mut tx = floor.sandbox.pool().begin().await.unwrap();
+    let (mut ids, mut claims, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for counts in all_counts() {
+        let (claim, worker) = (Uuid::new_v4(), Uuid::new_v4());
+        let id = write(&floor, &mut tx, counts, Some((claim, worker))).await;
+        ids.push(id);
+        claims.push(claim);
+        all.push((id, counts));
+    }
+    assert_eq!(settle_done(&floor, &mut tx, &ids, &claims).await, (ids.len(), None));
+    for (id, counts) in all {
+        let done = expected(counts, Next::Succeeded(None), counts.crashes);
+        assert_eq!(stands(&floor, &mut tx, id).await, done, "{counts:?}");
+    }
+    let counts = Counts { attempts: 1, max_attempts: 3, crashes: 0 };
+    let (mine, worker) = (Uuid::new_v4(), Uuid::new_v4());
+    let held = write(&floor, &mut tx, counts, Some((mine, worker))).await;
+    let of_another = write(&floor, &mut tx, counts, Some((Uuid::new_v4(), worker))).await;
+    let pending = write(&floor, &mut tx, counts, None).await;
+    let (asked, claims) = ([of_another, held, pending, ids[0]], [mine; 4]);
+    assert_eq!(settle_done(&floor, &mut tx, &asked, &claims).await, (1, Some(vec![held])));
+    assert_eq!(stands(&floor, &mut tx, of_another).await.0, "running");
+    assert_eq!(stands(&floor, &mut tx, pending).await.0, "pending");
+    assert_eq!(settle_done(&floor, &mut tx, &asked, &claims).await, (0, Some(Vec::new())));
+    tx.rollback().await.unwrap();
+}
+
+async fn settle_done(floor: &Floor, c: &mut PgConnection, ids: &[Uuid], claims: &[Uuid]) -> (usize, Option<Vec<Uuid>>) {
+    let row = sqlx::query(floor.fill(SETTLE_DONE)).bind(ids).bind(claims).fetch_one(c).await.unwrap();
+    (usize::try_from(row.get::<i64, _>(0)).unwrap(), row.get(1))
 }
 
 /// S0-31, B19: rescue does to the row what the rule says, for every small count and crash limit, whether its worker held other jobs

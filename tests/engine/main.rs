@@ -22,6 +22,7 @@ mod fleet;
 mod floor;
 mod generated;
 mod half_open;
+mod hand_over;
 mod health;
 mod in_transaction;
 mod lease;

@@ -38,6 +38,9 @@ pub(crate) struct Cleaner {
     in_hand: Arc<InHand>,
     lane: Lane,
     stop: CancellationToken,
+    /// Fires when upkeep has seen to the tables of the days to come. Dropping old ones takes the same lock, and is put off by minutes where
+    /// it meets it: the two would, at each start.
+    furnished: CancellationToken,
     dead_rows: DeadRows,
     /// Nothing is vacuumed before.
     not_before: Instant,
@@ -48,13 +51,19 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
-    pub(crate) fn new(outbox: &Outbox, in_hand: Arc<InHand>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        outbox: &Outbox,
+        in_hand: Arc<InHand>,
+        stop: CancellationToken,
+        furnished: CancellationToken,
+    ) -> Self {
         let now = Instant::now();
         Self {
             outbox: outbox.clone(),
             in_hand,
             lane: outbox.lane("clean").with_statement_limit(VACUUM_LIMIT),
             stop,
+            furnished,
             dead_rows: DeadRows::new(),
             not_before: now,
             said_not_allowed: false,
@@ -66,7 +75,11 @@ impl Cleaner {
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
         while !stop.is_cancelled() {
-            let pause = TICK.min(self.prune_at.saturating_duration_since(Instant::now()));
+            let pause = if self.furnished.is_cancelled() {
+                TICK.min(self.prune_at.saturating_duration_since(Instant::now()))
+            } else {
+                TICK
+            };
             let turn = async {
                 tokio::time::sleep(pause).await;
                 self.vacuum_if_worth_it().await;
@@ -143,7 +156,7 @@ impl Cleaner {
     /// One piece of one chore.
     async fn prune_if_due(&mut self) {
         let begun = Instant::now();
-        if begun < self.prune_at {
+        if begun < self.prune_at || !self.furnished.is_cancelled() {
             return;
         }
         let chore = Chore::ALL[self.chore];

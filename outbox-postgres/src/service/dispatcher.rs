@@ -80,10 +80,11 @@ impl Dispatcher {
             ..self.blank.clone()
         };
         let ranges = self.roster.ranges();
+        let limits = self.limits(most, room);
         for place in 0..ranges.len() {
             let number = (place + self.claim_turn) % ranges.len();
             let range = ranges[number];
-            let limit = self.limit(range.handler, most, room);
+            let limit = limits[range.handler];
             if limit > 0 {
                 wanted.ranges.push(number);
                 wanted.job_types.push(range.job_type);
@@ -122,17 +123,32 @@ impl Dispatcher {
         room.min(self.ahead(handler).saturating_sub(queued(&self.queues[handler])))
     }
 
-    /// How many jobs of a handler to ask for. Without a backlog only what its free slots take, so that looking costs little;
-    /// with one also its share of what may wait in memory.
-    fn limit(&self, handler: usize, most: u32, room: u32) -> u32 {
+    /// How many jobs of each handler to ask for. Handlers with a backlog share `most` evenly, and what one has no room for is the
+    /// others': the claim locks whatever it asks for, before it takes `most` of it.
+    fn limits(&self, most: u32, room: u32) -> Vec<u32> {
+        let mut limits: Vec<u32> = (0..self.queues.len()).map(|handler| self.limit(handler, room).min(most)).collect();
+        let mut busy: Vec<usize> = (0..limits.len()).map(|place| (place + self.claim_turn) % limits.len()).collect();
+        busy.retain(|handler| self.backlog[*handler]);
+        busy.sort_by_key(|handler| limits[*handler]);
+        let (mut left, mut sharers) = (most, u32::try_from(busy.len()).unwrap_or(u32::MAX));
+        for handler in busy {
+            limits[handler] = limits[handler].min(left.div_ceil(sharers));
+            left -= limits[handler];
+            sharers -= 1;
+        }
+        limits
+    }
+
+    /// How many jobs of a handler there is room for. Without a backlog only what its free slots take, so that looking costs little;
+    /// with one also what may wait in memory.
+    fn limit(&self, handler: usize, room: u32) -> u32 {
         let free = self.free_for(handler);
         // With no slot free, only jobs that may wait are looked for: where the last look found none, they lie far behind.
-        if !self.backlog[handler] || !self.ahead[handler] && free == 0 {
-            return free.min(most);
+        if self.backlog[handler] && (self.ahead[handler] || free > 0) {
+            free.saturating_add(self.room_for(handler, room))
+        } else {
+            free
         }
-        let busy = u32::try_from(self.backlog.iter().filter(|more| **more).count()).unwrap_or(u32::MAX);
-        let share = most.div_ceil(busy.max(1)).max(free);
-        free.saturating_add(self.room_for(handler, room)).min(share).min(most)
     }
 
     /// Takes in what a claim brought, and notes where it was cut short. A claim that filled every free slot was too: jobs that

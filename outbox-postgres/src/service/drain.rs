@@ -11,7 +11,7 @@ use crate::error::RunError;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::step::claim::{Claimed, Wanted};
-use crate::step::run::{Execution, Ran};
+use crate::step::run::{Execution, Ran, Signals};
 use crate::{identity, step};
 
 const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
@@ -93,8 +93,8 @@ async fn execute(
 ) -> Result<(), LaneError> {
     let Some(handler) = roster.number_of(job.job_type) else { return Ok(()) };
     let handler = roster.handler(handler);
-    let execution =
-        Execution { outbox: outbox.clone(), handler, job, cancel: CancellationToken::new(), kill: keeper.lost.clone() };
+    let signals = Signals::new(CancellationToken::new(), keeper.lost.clone());
+    let execution = Execution { outbox: outbox.clone(), handler, job, signals };
     if let Ran::Unsettled(settlement) = execution.run().await {
         let (statements, batch) = (outbox.statements(), [settlement]);
         lane.run(STATEMENT_LIMIT, async |c| step::settle::settle(c, statements, &batch).await).await?;

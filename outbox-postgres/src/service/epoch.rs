@@ -103,6 +103,7 @@ impl Epoch {
             outcomes: settled,
             give_up: give_up.clone(),
         };
+        let furnished = CancellationToken::new();
         let upkeep = Upkeep {
             outbox: outbox.clone(),
             worker: id,
@@ -111,8 +112,9 @@ impl Epoch {
             lane: outbox.lane("upkeep"),
             stop: stop.clone(),
             limit: upkeep::STATEMENT_LIMIT,
+            furnished: furnished.clone(),
         };
-        let cleaner = Cleaner::new(outbox, Arc::clone(&in_hand), stop.clone());
+        let cleaner = Cleaner::new(outbox, Arc::clone(&in_hand), stop.clone(), furnished);
         let floor = Arc::new(Floor::default());
         let lookout = Lookout {
             outbox: outbox.clone(),

@@ -5,7 +5,6 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::JobId;
 use outbox_core::transition::{Next, Reason};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -18,7 +17,7 @@ use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step;
-use crate::step::settle::Settlement;
+use crate::step::settle::{Settled, Settlement};
 
 /// Most outcomes of one statement.
 pub(crate) const BATCH: usize = 500;
@@ -73,7 +72,9 @@ impl Settler {
     /// somebody else, or the database takes them in no wording.
     async fn write(&mut self, batch: Vec<Settlement>) -> Vec<Settlement> {
         let mut locked = Vec::new();
-        let mut parts = vec![batch];
+        // Each kind has its statement, and so a batch of its own.
+        let (plain, others) = batch.into_iter().partition(Settlement::is_plain);
+        let mut parts: Vec<Vec<_>> = vec![others, plain];
         let mut reconnect = Reconnect::of(&self.outbox, "settle");
         let mut resent = false;
         while let Some(mut part) = parts.pop() {
@@ -108,7 +109,7 @@ impl Settler {
         locked
     }
 
-    async fn settle(&mut self, part: &[Settlement]) -> Result<Vec<JobId>, LaneError> {
+    async fn settle(&mut self, part: &[Settlement]) -> Result<Settled, LaneError> {
         let statements = self.outbox.statements();
         self.lane
             .run(STATEMENT_LIMIT, async |connection| step::settle::settle(connection, statements, part).await)
@@ -116,9 +117,10 @@ impl Settler {
     }
 
     /// What was not settled was no longer ours: rescued, or cancelled by an operator.
-    fn settled(&self, part: &[Settlement], settled: &[JobId], resent: bool) {
+    fn settled(&self, part: &[Settlement], settled: &Settled, resent: bool) {
         self.in_hand.settled(part.iter().map(|one| (one.job_id, one.claim_id)));
-        if settled.len() == part.len() || resent {
+        let Settled::These(settled) = settled else { return };
+        if resent {
             return;
         }
         let settled: HashSet<_> = settled.iter().collect();

@@ -43,6 +43,8 @@ pub(crate) struct Upkeep {
     pub(crate) lane: Lane,
     pub(crate) stop: CancellationToken,
     pub(crate) limit: Duration,
+    /// Fires when the tables of the days to come have been seen to for the first time.
+    pub(crate) furnished: CancellationToken,
 }
 
 /// How long the statements of the next round may take.
@@ -123,6 +125,7 @@ impl Upkeep {
         if due.partition <= now {
             due.partition = now + PARTITION_EVERY;
             self.partition().await;
+            self.furnished.cancel();
         }
         round
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use outbox_core::transition::{Next, Risk};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,7 +22,7 @@ use crate::lane::{self, Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step::claim::{Claimed, Wanted};
-use crate::step::run::{Execution, Ran};
+use crate::step::run::{Execution, Ran, Signals};
 use crate::step::settle::Settlement;
 use crate::{identity, step};
 
@@ -57,8 +58,9 @@ struct Slot {
 }
 
 /// What an execution tells the loop, by its number.
+#[derive(Clone, Copy)]
 enum News {
-    /// The handler is done; its outcome has not been handed over yet.
+    /// The handler is done, and its outcome waits to be handed over.
     Returned(u64),
     /// The slot is free.
     Ended(u64, Ended),
@@ -93,6 +95,7 @@ impl Worker {
             config.profile.batch,
             config.profile.prefetch,
         );
+        let signals = Signals::new(self.stop.clone(), self.kill.clone());
         let mut due = true;
         let mut asked = false;
         let mut underway = Underway::default();
@@ -102,7 +105,7 @@ impl Worker {
         loop {
             while let Some(started) = dispatcher.start() {
                 let number = underway.started(started.handler);
-                self.execute(started, number, &finished, &executions);
+                self.execute(started, number, &signals, &finished, &executions);
             }
             if !asked && let Some(wanted) = dispatcher.wanted(due) {
                 due = false;
@@ -112,13 +115,14 @@ impl Worker {
             }
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                Some(news) = slots.recv() => match news {
-                    News::Returned(number) => underway.ended(number),
-                    News::Ended(number, ended) => {
-                        underway.ended(number);
-                        due |= dispatcher.finished(&ended);
+                Some(news) = slots.recv() => {
+                    due |= heard(news, &mut underway, &mut dispatcher);
+                    // All that came by now, at once: a turn of the loop costs more than a quick handler.
+                    for _ in 0..slots.len() {
+                        let Ok(news) = slots.try_recv() else { break };
+                        due |= heard(news, &mut underway, &mut dispatcher);
                     }
-                },
+                }
                 answer = claimed.recv() => {
                     let answer = answer.expect("the claimer ends only behind this loop, or by a panic");
                     dispatcher.accept(&answer.asked, answer.jobs);
@@ -174,7 +178,14 @@ impl Worker {
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
 
-    fn execute(&self, started: Started, number: u64, finished: &mpsc::UnboundedSender<News>, executions: &TaskTracker) {
+    fn execute(
+        &self,
+        started: Started,
+        number: u64,
+        signals: &Arc<Signals>,
+        finished: &mpsc::UnboundedSender<News>,
+        executions: &TaskTracker,
+    ) {
         let slot = Slot {
             handler: started.handler,
             risk: started.risk,
@@ -186,24 +197,25 @@ impl Worker {
             outbox: self.outbox.clone(),
             handler: self.roster.handler(started.handler),
             job: started.job,
-            cancel: self.stop.clone(),
-            kill: self.kill.clone(),
+            signals: Arc::clone(signals),
         };
         let (outbox, in_hand, outcomes) = (self.outbox.clone(), Arc::clone(&self.in_hand), self.outcomes.clone());
-        let kill = self.kill.clone();
+        let signals = Arc::clone(signals);
         executions.spawn(async move {
             let (job_id, claim_id) = (execution.job.job_id, execution.job.claim_id);
-            let ran = execution.run().await;
-            slot.returned();
             // The slot is held until the outcome is handed over: a database that does not keep up slows the claims down.
-            match ran {
+            match execution.run().await {
                 Ran::Unsettled(settlement) => {
-                    drop(outcomes.send(settlement).await);
+                    if let Err(TrySendError::Full(settlement)) = outcomes.try_send(settlement) {
+                        slot.returned();
+                        drop(outcomes.send(settlement).await);
+                    }
                     if slot.risk == Risk::Alone {
+                        slot.returned();
                         // The next one that has to run alone may take the process down, and this one must not be charged for it.
                         tokio::select! {
                             () = in_hand.until_settled((job_id, claim_id)) => {}
-                            () = kill.cancelled() => {}
+                            () = signals.kill.cancelled() => {}
                         }
                     }
                 }
@@ -233,6 +245,20 @@ impl Worker {
             };
             // Refused only when the settler gave up; then rescue takes the job when the lease ends.
             let _ = self.outcomes.send(settlement).await;
+        }
+    }
+}
+
+/// Takes in what an execution tells; answers whether a claim is due at once.
+fn heard(news: News, underway: &mut Underway, dispatcher: &mut Dispatcher) -> bool {
+    match news {
+        News::Returned(number) => {
+            underway.ended(number);
+            false
+        }
+        News::Ended(number, ended) => {
+            underway.ended(number);
+            dispatcher.finished(&ended)
         }
     }
 }

@@ -74,6 +74,7 @@ statements!(
     rescue_return,
     restored,
     settle,
+    settle_done,
     settle_tx,
     survey_connections,
     survey_handlers,

@@ -2,12 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use outbox_core::{EventId, name};
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::millis;
 use crate::error::PublishError;
 use crate::fan_out::FanOut;
+use crate::identity;
 use crate::publish::{Batch, Published, Row};
 
 /// Most events of one statement, and most bytes of payload in it.
@@ -67,6 +69,7 @@ async fn publish_chunk(
     let subjects: Vec<Option<&str>> = rows.iter().map(|row| row.subject_id.as_deref()).collect();
     let payloads: Vec<&str> = rows.iter().map(|row| row.payload.as_json()).collect();
     let contexts: Vec<&str> = rows.iter().map(|_| metadata).collect();
+    let job_ids = identity::jobs(rows.len() * fan_out.handlers.len());
     let keys: Vec<Option<&str>> = rows.iter().map(|row| row.key.as_deref()).collect();
     let statements = batch.outbox.statements();
     let has_keys = keys.iter().any(Option::is_some);
@@ -86,16 +89,21 @@ async fn publish_chunk(
         .bind(&fan_out.any_version)
         .bind(&fan_out.in_transaction)
         .bind(millis(batch.delay))
-        .bind(batch.not_before);
-    let query = if has_keys { query.bind(keys) } else { query };
-    let answer = query
-        .fetch_all(connection)
-        .await
-        .map_err(|error| PublishError::database(batch.name, batch.outbox.schema(), error))?;
-    answer.iter().map(|row| read(batch, row)).collect()
+        .bind(batch.not_before)
+        .bind(job_ids);
+    let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
+    if has_keys {
+        let answer = query.bind(keys).fetch_all(connection).await.map_err(database)?;
+        return answer.iter().map(|row| read_keyed(batch, row)).collect();
+    }
+    // Without keys all are published, or none.
+    let row = query.fetch_one(connection).await.map_err(database)?;
+    let jobs = allowed(batch, &row)?;
+    rows.iter().map(|one| answer(batch, &row, Published { event_id: one.id, jobs, duplicate: false })).collect()
 }
 
-fn read(batch: &Batch, row: &sqlx::postgres::PgRow) -> Result<Answer, PublishError> {
+/// How many jobs each event has; or why it was refused.
+fn allowed(batch: &Batch, row: &PgRow) -> Result<u64, PublishError> {
     let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
     if let Some(handlers) = row.try_get("unlinked").map_err(database)? {
         return Err(PublishError::Unlinked { name: batch.name, handlers });
@@ -103,15 +111,28 @@ fn read(batch: &Batch, row: &sqlx::postgres::PgRow) -> Result<Answer, PublishErr
     if row.try_get("stale").map_err(database)? {
         return Err(PublishError::StaleSnapshot { name: batch.name });
     }
+    Ok(row.try_get::<i64, _>("jobs").map_err(database)?.unsigned_abs())
+}
+
+fn read_keyed(batch: &Batch, row: &PgRow) -> Result<Answer, PublishError> {
+    let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
+    let jobs = allowed(batch, row)?;
     let published: bool = row.try_get("published").map_err(database)?;
-    let jobs: i64 = row.try_get("jobs").map_err(database)?;
     let published = Published {
         event_id: EventId::from(row.try_get::<Uuid, _>("event_id").map_err(database)?),
-        jobs: if published { jobs.unsigned_abs() } else { 0 },
+        jobs: if published { jobs } else { 0 },
         duplicate: !published,
     };
-    let occurred_at = row.try_get("occurred_at").map_err(database)?;
-    Ok(Answer { published, occurred_at, retired: row.try_get("retired").map_err(database)? })
+    answer(batch, row, published)
+}
+
+fn answer(batch: &Batch, row: &PgRow, published: Published) -> Result<Answer, PublishError> {
+    let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
+    Ok(Answer {
+        published,
+        occurred_at: row.try_get("occurred_at").map_err(database)?,
+        retired: row.try_get("retired").map_err(database)?,
+    })
 }
 
 #[cfg(test)]

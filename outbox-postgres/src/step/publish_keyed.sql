@@ -1,10 +1,10 @@
 -- publish_keyed: as publish, for events of which some have a key. The same arguments, and
--- $16 keys text[]: one for each event; null: none
--- Answer as publish; event_id is the first one's on a duplicate key.
+-- $17 keys text[]: one for each event; null: none
+-- Answer, a row an event in its order: as publish, and event_id, the first one's on a duplicate key, and published, false then.
 -- A refusal and a duplicate write nothing but the key's row version, and leave the transaction usable.
 with
 input as materialized (
-  select i.* from unnest($1::uuid[], $5::text[], $6::text[], $7::text[], $16::text[])
+  select i.* from unnest($1::uuid[], $5::text[], $6::text[], $7::text[], $17::text[])
                   with ordinality as i (id, subject_id, payload, metadata, key, n)
 ),
 known as materialized (
@@ -28,11 +28,13 @@ allowed as materialized (
 -- A name that the catalogue knows, by name or by alias, active or retired, is the catalogue's to say. That maps aliases,
 -- removes duplicates and drops the retired at once; own names that it does not know yet are added.
 fan_out as materialized (
-  select handler, any_version, max_attempts, priority from known where kind <> 'in_transaction' and not retired and not (handler = any($13::text[]) or aliases && $13::text[])
+  select handler, any_version, max_attempts, priority, array_position($9::text[], handler) as place
+  from known where kind <> 'in_transaction' and not retired and not (handler = any($13::text[]) or aliases && $13::text[])
   union all
-  select o.handler, o.any_version, o.max_attempts, o.priority
+  select o.handler, o.any_version, o.max_attempts, o.priority, array_position($9::text[], o.handler)
   from unnest($9::text[], $10::int[], $11::smallint[], $12::boolean[]) as o (handler, max_attempts, priority, any_version)
-  where not exists (select from :schema.subscription k where k.handler = o.handler or o.handler = any(k.aliases))
+  where o.handler <> all(array(select handler from known))
+    and not exists (select from :schema.subscription k where k.handler = o.handler or o.handler = any(k.aliases))
 ),
 -- DO UPDATE, because only that returns the row of a caller who committed while we waited. Each key once (the same row twice
 -- in one ON CONFLICT is 21000) and in key order (two batches of the same keys do not deadlock), by bytes, as the client
@@ -54,11 +56,13 @@ events as (
   insert into :schema.event (id, event_type, event_version, subject_type, subject_id, payload, metadata)
   select id, $2::text, $3::int, $4::text, subject_id, payload::jsonb, metadata::jsonb from fresh
 ),
--- A job's id: the event's 48 bits of time and random ones; the client cannot know how many the catalogue adds.
+-- A job's id: the client's, which cost the least and lie side by side in the index; where the catalogue knows of more subscribers than
+-- the client does, the event's 48 bits of time and random ones.
 -- Due from this statement on, not from the transaction's start: a long transaction's jobs are not older than they are.
 jobs as (
   insert into :schema.job_live (id, event_id, job_type, payload_version, max_attempts, priority, available_at)
-  select (left(e.id::text, 13) || substr(gen_random_uuid()::text, 14))::uuid,
+  select coalesce(($16::uuid[])[((e.n - 1) * cardinality($9::text[]) + f.place)::int],
+                  (left(e.id::text, 13) || substr(gen_random_uuid()::text, 14))::uuid),
          e.id, f.handler, case when f.any_version then 0 else $3::int end, f.max_attempts, f.priority,
          greatest(statement_timestamp() + $14::bigint * interval '1 ms', $15::timestamptz)
   from fresh e cross join fan_out f

@@ -30,16 +30,32 @@ const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
 /// When a job is due again whose earlier execution has not ended.
 const STILL_RUNS_DELAY: Duration = Duration::from_secs(1);
 
+/// The signals that can end executions. Shared by all of a worker: each clone of a token takes a lock that all clones share.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    /// Asks a handler to end early.
+    pub(crate) cancel: CancellationToken,
+    /// Ends it.
+    pub(crate) kill: CancellationToken,
+    /// What handlers can ask for.
+    lent: TypeMap,
+}
+
+impl Signals {
+    pub(crate) fn new(cancel: CancellationToken, kill: CancellationToken) -> Arc<Self> {
+        let mut lent = TypeMap::default();
+        lent.insert(Cancellation(cancel.clone()));
+        Arc::new(Self { cancel, kill, lent })
+    }
+}
+
 /// One execution and the signals that can end it.
 #[derive(Debug)]
 pub(crate) struct Execution {
     pub(crate) outbox: Outbox,
     pub(crate) handler: &'static SubscriberDescriptor,
     pub(crate) job: Claimed,
-    /// Asks the handler to end early.
-    pub(crate) cancel: CancellationToken,
-    /// Ends it.
-    pub(crate) kill: CancellationToken,
+    pub(crate) signals: Arc<Signals>,
 }
 
 /// What an execution came to.
@@ -89,10 +105,11 @@ impl Execution {
 
     /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
     async fn run_in_transaction(self, started: Instant) -> Ran {
+        let hand_over = &self.outbox.inner().hand_over;
         let acquired = tokio::select! {
             // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
-            connection = within(BEGIN_LIMIT, self.outbox.pool().acquire()) => connection,
-            () = self.kill.cancelled() => return self.unsettled(Next::Return, None, started),
+            connection = within(BEGIN_LIMIT, hand_over.take(self.outbox.pool())) => connection,
+            () = self.signals.kill.cancelled() => return self.unsettled(Next::Return, None, started),
         };
         let mut connection = match acquired {
             Ok(connection) => connection,
@@ -100,7 +117,7 @@ impl Execution {
                 // The slot waits, not the job alone: a pool that refuses at once would otherwise be asked by the whole backlog.
                 tokio::select! {
                     () = tokio::time::sleep(NO_CONNECTION_DELAY) => {}
-                    () = self.cancel.cancelled() => {}
+                    () = self.signals.cancel.cancelled() => {}
                 }
                 return self.no_connection(&error, started);
             }
@@ -123,8 +140,10 @@ impl Execution {
             }
             Err(error) => (self.no_connection(&error, started), false),
         };
-        if !sound {
-            connection.close_on_drop();
+        match (sound, self.outbox.config().profile.hand_over) {
+            (true, true) => hand_over.give(connection),
+            (true, false) => drop(connection),
+            (false, _) => connection.close(),
         }
         ran
     }
@@ -172,10 +191,8 @@ impl Execution {
             attempt: self.job.counts.attempts,
             key: IdempotencyKey::of(self.job.effect_id(), self.handler.original_name()),
         };
-        let mut runtime = TypeMap::default();
-        runtime.insert(Cancellation(self.cancel.clone()));
         let items = [item];
-        let delivery = Delivery::new(&items, self.outbox.state(), &runtime);
+        let delivery = Delivery::new(&items, self.outbox.state(), &self.signals.lent);
         let delivery = match connection {
             Some(connection) => delivery.with_connection::<PgConnection>(connection),
             None => delivery,
@@ -189,7 +206,7 @@ impl Execution {
                 Ok(outcome) => Ended::Returned(outcome),
                 Err(panic) => Ended::Panicked(panic),
             },
-            () = self.kill.cancelled() => Ended::Killed,
+            () = self.signals.kill.cancelled() => Ended::Killed,
             () = tokio::time::sleep(self.handler.settings.timeout) => Ended::TimedOut,
         }
     }
@@ -210,7 +227,7 @@ impl Execution {
             return self.unsettled(self.next(outcome), None, started);
         };
         // An error behind the request to end early is no failure of the job.
-        if self.cancel.is_cancelled() {
+        if self.signals.cancel.is_cancelled() {
             return self.unsettled(Next::Return, None, started);
         }
         let next = self.next(outcome);

@@ -46,15 +46,35 @@ fn reason(next: Next) -> Option<&'static str> {
     }
 }
 
-/// Answers which jobs it settled. One that is missing was not ours any more: rescued, cancelled, or settled before.
+impl Settlement {
+    /// Whether nothing is to be written but that it succeeded. Such outcomes have a statement of their own.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.next == Next::Succeeded(None) && self.error.is_none()
+    }
+}
+
+/// Which jobs of a batch were settled. One that is missing was not ours any more: rescued, cancelled, or settled before.
+#[derive(Debug)]
+pub(crate) enum Settled {
+    All,
+    These(Vec<JobId>),
+}
+
 pub(crate) async fn settle(
     connection: &mut PgConnection,
     statements: &Statements,
     batch: &[Settlement],
-) -> Result<Vec<JobId>, sqlx::Error> {
+) -> Result<Settled, sqlx::Error> {
+    let ids: Vec<_> = batch.iter().map(|one| one.job_id.as_uuid()).collect();
+    let claim_ids: Vec<_> = batch.iter().map(|one| one.claim_id).collect();
+    if batch.iter().all(Settlement::is_plain) {
+        let row = sqlx::query(statements.settle_done.text()).bind(ids).bind(claim_ids).fetch_one(connection).await?;
+        let these: Option<Vec<Uuid>> = row.try_get(1)?;
+        return Ok(these.map_or(Settled::All, |these| Settled::These(these.into_iter().map(JobId::from).collect())));
+    }
     let rows = sqlx::query(statements.settle.text())
-        .bind(batch.iter().map(|one| one.job_id.as_uuid()).collect::<Vec<_>>())
-        .bind(batch.iter().map(|one| one.claim_id).collect::<Vec<_>>())
+        .bind(ids)
+        .bind(claim_ids)
         .bind(batch.iter().map(|one| outcome(one.next)).collect::<Vec<_>>())
         .bind(batch.iter().map(|one| delay(one.next)).collect::<Vec<_>>())
         .bind(batch.iter().map(|one| reason(one.next)).collect::<Vec<_>>())
@@ -62,5 +82,9 @@ pub(crate) async fn settle(
         .bind(batch.iter().map(|one| millis(one.ran)).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| Ok(JobId::from(row.try_get::<Uuid, _>(0)?))).collect()
+    if rows.len() == batch.len() {
+        return Ok(Settled::All);
+    }
+    let these = rows.iter().map(|row| Ok(JobId::from(row.try_get::<Uuid, _>(0)?)));
+    Ok(Settled::These(these.collect::<Result<_, sqlx::Error>>()?))
 }

@@ -1,6 +1,6 @@
 //! Tables with a million jobs, and sessions with the settings of the engine's own.
 
-use outbox_testing::Sandbox;
+use outbox_testing::{Sandbox, eventually};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row as _};
 
 use super::plan::Plan;
@@ -109,8 +109,21 @@ impl Lane {
         self.connection.execute(prepare).await.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 
+    /// Waits until nobody else holds a snapshot in this database. What is explained leaves dead rows, and while an autovacuum of the
+    /// catalogue, say, keeps them, the next claim of these rows finds its pages full.
+    async fn alone(&mut self) {
+        eventually("no other session holds a snapshot", async || {
+            let others = "select count(*) from pg_stat_activity
+                          where datname = current_database() and pid <> pg_backend_pid() and backend_xmin is not null";
+            let others = sqlx::query(others).fetch_one(&mut self.connection).await.unwrap();
+            (others.get::<i64, _>(0) == 0).then_some(())
+        })
+        .await;
+    }
+
     /// Runs a statement and takes back what it did.
     pub async fn explain(&mut self, statement: &str) -> Plan {
+        self.alone().await;
         let explain = self.fill(&format!("explain (analyze, buffers, format json) {statement}"));
         let mut transaction = self.connection.begin().await.unwrap();
         // As a handler's transaction is named.
