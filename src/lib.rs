@@ -51,6 +51,7 @@
 //! |---|---|
 //! | say what happened, or what is to be done | [`event`](macro@event), [`job`](macro@job) |
 //! | handle it | [`subscriber`](macro@subscriber), and its parameters [`Tx`], [`State`], [`IdempotencyKey`], [`Attempt`], [`Envelope`], [`Cancellation`] |
+//! | do something at certain times | [`scheduled`](macro@scheduled), and its parameter [`Tick`]; [`Schedules`] to look at, run, pause |
 //! | fail in another way than "again, later" | [`Failure`], [`HandlerResult`] |
 //! | say in an event which fields changed | [`Changes`](struct@Changes), [`derive(Changes)`](derive@Changes) |
 //! | publish or enqueue | [`Publish`], [`PublishAll`], [`Enqueue`] |
@@ -80,10 +81,11 @@ mod modules;
 pub mod __private;
 
 pub use outbox_core::{
-    Attempt, Backoff, BoxError, Change, Changes, ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId,
-    Failure, Fault, FromDelivery, Guard, HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message,
-    Metadata, MissingState, Omitted, ParseIdError, Payload, Registry, Requirement, Requirements, Settings, State,
-    Subject, SubjectId, SubscriberDescriptor, Tracked, Verdict,
+    Attempt, Backoff, BoxError, Cadence, CatchUp, Change, Changes, ChangesError, Delivery, Envelope, Event,
+    EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard, HandlerResult, IdempotencyKey, Input, Job,
+    JobDescriptor, JobId, Message, Metadata, MissingState, Omitted, Overlap, ParseIdError, Payload, Registry,
+    Requirement, Requirements, Schedule, Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked,
+    Verdict,
 };
 #[doc = include_str!("docs/changes.md")]
 pub use outbox_macros::Changes;
@@ -91,19 +93,22 @@ pub use outbox_macros::Changes;
 pub use outbox_macros::event;
 #[doc = include_str!("docs/job.md")]
 pub use outbox_macros::job;
+#[doc = include_str!("docs/scheduled.md")]
+pub use outbox_macros::scheduled;
 #[doc = include_str!("docs/subscriber.md")]
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
     BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError, Health,
     InvalidSchema, MigrateError, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish,
-    PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal, Retention, Roles, RunError, Schema,
-    SettingFault, Tx, Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
+    PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal, Retention, Roles, RunError,
+    ScheduleStatus, Schedules, Schema, SettingFault, Tx, Unclaimed, context, health, migrate, migrate_schema,
+    shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`
 pub mod prelude {
     pub use crate::{
         Attempt, Cancellation, Enqueue, Envelope, Failure, HandlerResult, IdempotencyKey, Outbox, Publish, PublishAll,
-        State, Tx, event, job, subscriber,
+        State, Tick, Tx, event, job, scheduled, subscriber,
     };
 }

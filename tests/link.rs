@@ -81,7 +81,7 @@ fn duplicates_of_sibling_crates_are_refused_with_both_places() {
     let first = "twice-a/src/lib.rs:4 (crate `twice-a`) and twice-b/src/lib.rs:4 (crate `twice-b`)";
     assert!(faults.contains(&format!("two events are named `stock.moved` (version 1): {first}")), "{faults}");
     let first = "twice-a/src/lib.rs:7 (crate `twice-a`) and twice-b/src/lib.rs:7 (crate `twice-b`)";
-    assert!(faults.contains(&format!("two subscribers answer to `stock.count`: {first}")), "{faults}");
+    assert!(faults.contains(&format!("two handlers answer to `stock.count`: {first}")), "{faults}");
 }
 
 /// B1: a crate that is named and declares nothing is most likely the wrong one.

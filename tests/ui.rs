@@ -32,6 +32,12 @@ fn subscribers() {
     judge("pedantic", &["subscriber"]);
 }
 
+/// S0-39: a schedule has a line that can be read, a zone that is known and a date that exists, or it does not compile.
+#[test]
+fn scheduled() {
+    judge("scheduled", &["scheduled"]);
+}
+
 /// S0-7, S2-7: only an event is published, and only into a transaction. B1: a crate that is named is loaded.
 #[test]
 fn publishing_and_modules() {

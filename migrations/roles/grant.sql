@@ -9,7 +9,7 @@
 --   worker     runs the engine: all that a publisher may, and reads events. Alters no table, and removes no history but what has ended
 --              and is older than the least age of its kind.
 --   reader     looks at states, counts, attempts and errors. No payloads, and nothing else that an application wrote into a message.
---   admin      reads everything; redrives, cancels, retires, activates.
+--   admin      reads everything; redrives, cancels, retires, activates; runs, pauses and resumes schedules.
 do $$
 declare
   prefix text := coalesce(nullif(current_setting('outbox.role_prefix', true), ''), 'outbox');
@@ -34,8 +34,8 @@ begin
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select max(version) into found_version from migration;
-  if found_version < 12 then
-    raise exception 'the tables in % are at version %, and the roles need version 12', current_schema(), found_version
+  if found_version < 14 then
+    raise exception 'the tables in % are at version %, and the roles need version 14', current_schema(), found_version
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select c.relowner::regrole::text as owner, pg_has_role(current_user, c.relowner, 'usage') as ok into it
@@ -85,7 +85,7 @@ begin
       ('insert (event_type, key, event_id), select (event_type, key, event_id), update (event_id)', 'publish_key')
     ),
     looking (privilege, target) as (
-      values ('select', 'migration'), ('select', 'subscription'), ('select', 'worker'), ('select', 'attempt')
+      values ('select', 'migration'), ('select', 'subscription'), ('select', 'worker'), ('select', 'attempt'), ('select', 'schedule')
       union all select format('select (%s)', columns), relation from shown where relation = 'event'
       union all select format('select (%s)', s.columns), j.relation from jobs j join shown s on s.relation = 'job'
     )
@@ -105,6 +105,9 @@ begin
       ('worker', 'insert, delete, update (source, kind, aliases, any_version, max_attempts, priority, ordered, activated_at, '
                  'activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)', 'subscription'),
       ('worker', 'update', 'sequence catalogue_fence'),
+      ('worker', 'select, insert, update, delete', 'schedule'),
+      ('worker', 'execute', 'function schedule_is_busy(text)'),
+      ('worker', 'execute', 'function run_schedule(text, uuid)'),
       ('worker', 'execute', 'function ensure_partitions(interval)'),
       ('worker', 'execute', 'function prune_succeeded(interval, int)'),
       ('worker', 'execute', 'function prune_events(interval, int)'),
@@ -114,13 +117,15 @@ begin
       ('worker', 'execute', 'function prune_publish_keys(interval, int)'),
       ('admin', 'update (retired_at, activated_at, activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)',
                 'subscription'),
+      ('admin', 'update (paused_at, next_tick)', 'schedule'),
+      ('admin', 'execute', 'function run_schedule(text, uuid)'),
       ('admin', 'execute', 'function redrive(uuid, boolean)'),
       ('admin', 'execute', 'function cancel(uuid, text)')
     -- Who may delete rows may take any lock; this adds vacuum, which before PostgreSQL 17 is for the owner alone.
     union all select 'worker', 'maintain', 'job_live' where current_setting('server_version_num')::int >= 170000
     union all select 'admin', 'select', relation
     from unnest(array['migration', 'subscription', 'worker', 'attempt', 'event', 'erasure', 'job', 'job_live', 'job_succeeded',
-                      'job_failed', 'publish_key', 'inbox', 'retention', 'sequence catalogue_fence']) as t (relation)
+                      'job_failed', 'publish_key', 'inbox', 'retention', 'schedule', 'sequence catalogue_fence']) as t (relation)
   loop
     execute format('grant %s on %s to %I', it.privilege, it.target, prefix || '_' || it.role);
   end loop;

@@ -197,6 +197,23 @@ pub const fn fits_batch(handler: &str, parameter: &str, batch: bool, per_event: 
     }
 }
 
+/// The time of a tick is there where a schedule is.
+///
+/// # Panics
+/// While compiling, when a subscriber takes it.
+#[track_caller]
+pub const fn is_no_tick(handler: &str, parameter: &str, of_a_schedule: bool) {
+    if of_a_schedule {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` is no scheduled function, and `")
+            .push(parameter)
+            .push("` is there for those only: when an event occurred says its `Envelope`");
+        refuse(&text);
+    }
+}
+
 /// A handler runs on any thread, so its future must be `Send`.
 pub fn is_send<F: Future + Send>(handler: F) -> F {
     handler

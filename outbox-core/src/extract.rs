@@ -34,15 +34,17 @@ use crate::state::{MissingState, Requirement, Requirements};
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a parameter of a subscriber",
+    message = "`{Self}` cannot be a parameter of a handler",
     label = "not something that a delivery holds",
-    note = "parameters behind the first are `Tx<'_>`, `State<T>`, `IdempotencyKey`, `Attempt`, `Envelope`, `Cancellation`, or a type of yours that implements `FromDelivery`; for the open transaction take `Tx<'_>`, for a value of the application `State<{Self}>`"
+    note = "parameters behind a subscriber's first, and all of a scheduled function, are `Tx<'_>`, `State<T>`, `IdempotencyKey`, `Attempt`, `Envelope`, `Cancellation`, for a scheduled function `Tick`, or a type of yours that implements `FromDelivery`; for the open transaction take `Tx<'_>`, for a value of the application `State<{Self}>`"
 )]
 pub trait FromDelivery<'a>: Sized + Send {
     /// What this parameter contributes to running twice safely.
     const GUARD: Guard = Guard::None;
     /// Whether the value belongs to one event, so that a batch handler cannot take it.
     const PER_EVENT: bool = false;
+    /// Whether the value is there for scheduled functions only.
+    const OF_A_SCHEDULE: bool = false;
 
     /// Takes the value out of the delivery.
     ///

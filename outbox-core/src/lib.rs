@@ -12,6 +12,7 @@
 //! 5. [`outcome`] and [`failure`] are what a handler returned, [`error_chain`] the text kept of an error.
 //! 6. [`transition`] says what becomes of the job, [`retry`] when it is due again, [`slots`] how many run at once,
 //!    [`lease`] until when a worker may act.
+//! 7. [`schedule`] is what a schedule declares, [`timetable`] when it is due, [`tick`] what its job carries.
 //!
 //! Users name the facade crate `outbox`; this crate is what generated code and the engine build on.
 
@@ -34,10 +35,13 @@ pub mod name;
 pub mod outcome;
 pub mod registry;
 pub mod retry;
+pub mod schedule;
 pub mod slots;
 pub mod state;
 pub mod subscriber;
 pub mod text;
+pub mod tick;
+pub mod timetable;
 pub mod transition;
 
 pub use changes::{Change, Changes, ChangesError, Omitted, Tracked};
@@ -54,9 +58,11 @@ pub use message::{Kind, Message, Versions};
 pub use outcome::{HandlerError, IntoOutcome, Outcome};
 pub use registry::{Fault, Registry};
 pub use retry::Backoff;
+pub use schedule::{Cadence, CatchUp, Overlap, Schedule};
 pub use serde;
 pub use state::{MissingState, Requirement, Requirements, TypeMap};
 pub use subscriber::{Place, Settings, Source, SubscriberDescriptor};
+pub use tick::Tick;
 
 /// A future that is boxed so that a `static` entry can name its type.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

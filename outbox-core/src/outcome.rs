@@ -43,7 +43,7 @@ impl Outcome {
 
 /// What a handler may return: `Result<(), E>`.
 #[diagnostic::on_unimplemented(
-    message = "a subscriber cannot return `{Self}`",
+    message = "a handler cannot return `{Self}`",
     label = "expected `Result<(), E>`",
     note = "`E` is any error type that is `Send + Sync`, `anyhow::Error` or `outbox::Failure`; to mix errors, write `-> outbox::HandlerResult`"
 )]

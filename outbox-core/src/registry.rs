@@ -51,7 +51,7 @@ pub enum Fault {
         second: Place,
     },
     /// Two handlers carry one stored name, as name or alias.
-    #[error("two subscribers answer to `{name}`: {first} and {second}; give one of them another `name = \"..\"`")]
+    #[error("two handlers answer to `{name}`: {first} and {second}; give one of them another `name = \"..\"`")]
     DuplicateSubscriber {
         /// The name.
         name: &'static str,
@@ -59,6 +59,16 @@ pub enum Fault {
         first: Place,
         /// The other.
         second: Place,
+    },
+    /// A schedule carries the name of a job.
+    #[error("a schedule and a job are both named `{name}`: {schedule} and {job}; give one of them another name")]
+    ScheduleIsAJob {
+        /// The name.
+        name: &'static str,
+        /// The schedule's place.
+        schedule: Place,
+        /// The job's.
+        job: Place,
     },
     /// A handler of an event that is not linked.
     #[error(
@@ -86,7 +96,7 @@ pub enum Fault {
     },
     /// A module that was asked for contributes nothing.
     #[error(
-        "`modules!` ({place}) names `{module}`, which declares no event, no job and no subscriber: is it the right crate?"
+        "`modules!` ({place}) names `{module}`, which declares no event, no job, no subscriber and no schedule: is it the right crate?"
     )]
     EmptyModule {
         /// Its name.
@@ -214,7 +224,17 @@ impl Registry {
             .windows(2)
             .filter(|pair| pair[0].0 == pair[1].0)
             .map(|pair| Fault::DuplicateSubscriber { name: pair[0].0, first: pair[0].1, second: pair[1].1 });
-        events.chain(jobs).chain(subscribers).collect()
+        events.chain(jobs).chain(subscribers).chain(self.schedules_that_are_jobs()).collect()
+    }
+
+    /// Both write jobs of that type, each with a payload of its own.
+    fn schedules_that_are_jobs(&self) -> impl Iterator<Item = Fault> + '_ {
+        let names = |one: &'static SubscriberDescriptor| one.all_names().map(move |name| (name, one.place));
+        let scheduled = self.subscribers.iter().filter(|one| one.schedule().is_some()).flat_map(move |one| names(one));
+        scheduled.filter_map(|(name, schedule)| {
+            let job = self.jobs.iter().find(|job| job.name == name)?;
+            Some(Fault::ScheduleIsAJob { name, schedule, job: job.place })
+        })
     }
 
     fn orphans(&self) -> impl Iterator<Item = Fault> + '_ {
@@ -227,7 +247,7 @@ impl Registry {
             Source::Job(job) if !self.jobs.iter().any(|known| known.name == job) => {
                 Some(Fault::UnknownJob { subscriber: subscriber.name, job, place: subscriber.place })
             }
-            Source::Event(_) | Source::Job(_) => None,
+            Source::Event(_) | Source::Job(_) | Source::Schedule(_) => None,
         })
     }
 
@@ -288,8 +308,9 @@ impl fmt::Display for Registry {
             self.events.iter().map(|event| (event.name, Vec::new())).collect();
         lines.extend(self.jobs.iter().map(|job| (job.name, Vec::new())));
         for subscriber in &self.subscribers {
-            let (Source::Event(source) | Source::Job(source)) = subscriber.source;
-            lines.entry(source).or_default().push(*subscriber);
+            if let Source::Event(source) | Source::Job(source) = subscriber.source {
+                lines.entry(source).or_default().push(*subscriber);
+            }
         }
         for (source, handlers) in lines {
             if handlers.is_empty() {
@@ -302,6 +323,11 @@ impl fmt::Display for Registry {
                 writeln!(f, "  {}{remark},", handler.name)?;
             }
             writeln!(f, "]")?;
+        }
+        for subscriber in &self.subscribers {
+            if let Some(schedule) = subscriber.schedule() {
+                writeln!(f, "{} -> {}", schedule.cadence, subscriber.name)?;
+            }
         }
         Ok(())
     }

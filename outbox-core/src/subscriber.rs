@@ -1,4 +1,4 @@
-//! What `#[subscriber]` registers: a handler's name, what it receives, and how it is run.
+//! What `#[subscriber]` and `#[scheduled]` register: a handler's name, what it receives, and how it is run.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use crate::idempotency::Guard;
 use crate::message::Versions;
 use crate::outcome::Outcome;
 use crate::retry::Backoff;
+use crate::schedule::Schedule;
 use crate::state::Requirements;
 
 /// Executions allowed unless a handler says another number.
@@ -48,6 +49,8 @@ pub enum Source {
     Event(&'static str),
     /// The job of this name.
     Job(&'static str),
+    /// The jobs that a schedule of the handler's own name writes.
+    Schedule(Schedule),
 }
 
 /// How a handler is run. What is not said takes the default.
@@ -112,6 +115,15 @@ impl SubscriberDescriptor {
     /// Its name and every earlier one.
     pub fn all_names(&self) -> impl Iterator<Item = &'static str> + '_ {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Its schedule, when it has one.
+    #[must_use]
+    pub fn schedule(&self) -> Option<Schedule> {
+        match self.source {
+            Source::Schedule(schedule) => Some(schedule),
+            Source::Event(_) | Source::Job(_) => None,
+        }
     }
 
     /// The first word of its name.

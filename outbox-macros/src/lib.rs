@@ -1,8 +1,9 @@
 //! The attributes of `outbox`: tokens in, tokens out.
 //!
-//! Each, and the derive `Changes`, has a folder, and in it the same three steps: `parse` (tokens to arguments), `model` (arguments and item to a
-//! checked model; the only one that reports mistakes), `expand` (model to tokens; the only one that quotes). What
-//! events and jobs share is in `message`. Rules that can be evaluated without tokens are functions of `outbox-core`.
+//! Each, and the derive `Changes`, has a folder, and in it the same three steps: `parse` (tokens to arguments), `model`
+//! (arguments and item to a checked model; the only one that reports mistakes), `expand` (model to tokens; the only one
+//! that quotes). What events and jobs share is in `message`, what subscribers and scheduled functions share in `handler`.
+//! Rules that can be evaluated without tokens are functions of `outbox-core`.
 //!
 //! Users meet these attributes through the facade `outbox`, which documents them.
 #![allow(missing_docs, reason = "the facade documents what it re-exports, where its doctests can run")]
@@ -10,12 +11,14 @@
 mod changes;
 mod errors;
 mod event;
+mod handler;
 mod job;
 mod load;
 mod message;
 mod name;
 mod options;
 mod paths;
+mod scheduled;
 mod subscriber;
 mod value;
 
@@ -29,6 +32,11 @@ pub fn event(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn job(args: TokenStream, item: TokenStream) -> TokenStream {
     job::attribute(args.into(), &item.into()).into()
+}
+
+#[proc_macro_attribute]
+pub fn scheduled(args: TokenStream, item: TokenStream) -> TokenStream {
+    scheduled::attribute(args.into(), &item.into()).into()
 }
 
 #[proc_macro_attribute]

@@ -21,6 +21,9 @@ pub(crate) const JOB: NameOf = NameOf { what: "a job's name", form: "module.job"
 pub(crate) const HANDLER: NameOf =
     NameOf { what: "a handler's name", form: "module.handler", example: "inventory.take" };
 
+pub(crate) const SCHEDULE: NameOf =
+    NameOf { what: "a schedule's name", form: "module.what_it_does", example: "inventory.low_stock_scan" };
+
 /// Refuses what is no stored name.
 pub(crate) fn check(said: &LitStr, of: &NameOf, errors: &mut Errors) {
     let text = said.value();

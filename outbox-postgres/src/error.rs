@@ -399,6 +399,20 @@ pub enum OperationError {
     /// The catalogue does not know this handler.
     #[error("the catalogue knows no subscriber `{0}`")]
     UnknownSubscriber(String),
+    /// No binary has declared this schedule.
+    #[error("no schedule is named `{0}`: a worker that links it declares it when it starts")]
+    UnknownSchedule(String),
+    /// A run of this schedule has not ended, and two at once are not allowed.
+    #[error("a run of `{0}` has not ended; to have two at once, say `overlap = allow` at its `#[scheduled(..)]`")]
+    StillRunning(String),
+    /// A later release has declared this schedule in a way that this one does not know.
+    #[error("the schedule `{name}` cannot be read by this release")]
+    UnreadableSchedule {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: outbox_core::timetable::NoTimetable,
+    },
     /// The database refused a statement or was not there.
     #[error("the command was not carried out")]
     Database(#[source] sqlx::Error),

@@ -45,5 +45,7 @@ pub(crate) fn source(subscriber: &SubscriberDescriptor) -> (&'static str, &'stat
         Source::Event(pattern) if subscriber.in_transaction => (pattern, "in_transaction"),
         Source::Event(pattern) => (pattern, "event"),
         Source::Job(job) => (job, "job"),
+        // Its jobs are of its own name, and no event fans out to it.
+        Source::Schedule(_) => (subscriber.name, "job"),
     }
 }

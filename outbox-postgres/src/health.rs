@@ -11,12 +11,14 @@ use crate::vitals::Vitals;
 /// The worker's loop comes round once a second; one that has not for this long is stuck, whatever the database does.
 const TURN_LIMIT: Duration = Duration::from_secs(10);
 /// Services without which due jobs are not claimed, kept or settled, or those of dead workers not taken over. The others
-/// (`listen`, `wake`) only make things quick.
+/// (`listen`, `wake`) only make things quick, or (`schedule`) are told of by what is late.
 const ESSENTIAL: [&str; 5] = ["register", "claim", "settle", "renew", "upkeep"];
 /// How much longer than its handler's timeout an execution may take before it counts as blocked. The connection, begin, completion
 /// and commit of a handler that takes the transaction have 5 s each.
 const OVERDUE_BEHIND: Duration = Duration::from_secs(5);
 const TRANSACTION_OVERDUE_BEHIND: Duration = Duration::from_secs(25);
+/// A tick is taken within moments, by whichever process.
+const LATE_AFTER: Duration = Duration::from_secs(30);
 
 /// Where [`Outbox::run`](crate::Outbox::run) stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl Listening {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// `register`, `claim`, `settle`, `renew`, `upkeep`, `listen` or `wake`.
+    /// `register`, `claim`, `settle`, `renew`, `upkeep`, `schedule`, `listen` or `wake`.
     pub service: &'static str,
     /// For how long.
     pub lasting: Duration,
@@ -90,6 +92,16 @@ pub struct Overdue {
     pub slots: u32,
     /// For how long the oldest one runs.
     pub longest: Duration,
+}
+
+/// A schedule of this process whose tick is due and was taken by nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Late {
+    /// Its name.
+    pub schedule: String,
+    /// For how long it has been due.
+    pub lasting: Duration,
 }
 
 /// How the worker of this process is, from memory: see [`Outbox::health`](crate::Outbox::health).
@@ -118,6 +130,8 @@ pub struct Health {
     pub troubles: Vec<Trouble>,
     /// Handlers of which executions are long past their timeout.
     pub overdue: Vec<Overdue>,
+    /// Schedules whose tick has been due for more than half a minute. That leaves a worker ready: its other jobs are run.
+    pub late: Vec<Late>,
 }
 
 impl Health {
@@ -141,6 +155,7 @@ impl Health {
                 })
                 .collect(),
             overdue: vitals.overdue(),
+            late: vitals.late(LATE_AFTER).into_iter().map(|(schedule, lasting)| Late { schedule, lasting }).collect(),
         }
     }
 
@@ -236,7 +251,11 @@ impl fmt::Display for Health {
                 }
             }
         }?;
-        self.troubles.iter().filter(|one| !ESSENTIAL.contains(&one.service)).try_for_each(|one| write!(f, "; {one}"))
+        self.troubles
+            .iter()
+            .filter(|one| !ESSENTIAL.contains(&one.service))
+            .try_for_each(|one| write!(f, "; {one}"))?;
+        self.late.iter().try_for_each(|one| write!(f, "; {one}"))
     }
 }
 
@@ -245,6 +264,12 @@ impl fmt::Display for Trouble {
         let Self { service, lasting, failures, error } = self;
         let tries = if *failures == 1 { "try" } else { "tries" };
         write!(f, "{service} has not got through for {lasting:.1?} ({failures} {tries}): {error}")
+    }
+}
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the schedule `{}` has been due for {:.0?}", self.schedule, self.lasting)
     }
 }
 
@@ -276,6 +301,7 @@ mod tests {
             listener_reconnects: 0,
             troubles: Vec::new(),
             overdue: Vec::new(),
+            late: Vec::new(),
         }
     }
 
@@ -320,6 +346,17 @@ mod tests {
             health.to_string().ends_with(
                 "connecting the listener; listen has not got through for 1.5s (4 tries): connection refused"
             )
+        );
+    }
+
+    #[test]
+    fn a_late_schedule_is_told_and_leaves_it_ready() {
+        let late = Late { schedule: "inventory.scan".into(), lasting: Duration::from_secs(95) };
+        let health = Health { late: vec![late], ..running() };
+        assert!(health.is_ready());
+        assert!(
+            health.to_string().ends_with("listening; the schedule `inventory.scan` has been due for 95s"),
+            "{health}"
         );
     }
 

@@ -16,11 +16,11 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 use crate::discreet::discreet;
 use crate::sqlstate::{self, Class};
 
-/// How many connections of its own the engine holds for a worker: claim, settle, renew, upkeep and clean, look now and then; listen
-/// and wake unless it only polls. A process that runs nothing holds wake.
-pub(crate) fn held(runs_a_worker: bool, poll_only: bool) -> u32 {
+/// How many connections of its own the engine holds for a worker: claim, settle, renew, upkeep and clean, look now and then; schedule
+/// where it runs one; listen and wake unless it only polls. A process that runs nothing holds wake.
+pub(crate) fn held(runs_a_worker: bool, runs_schedules: bool, poll_only: bool) -> u32 {
     let waking = u32::from(!poll_only);
-    if runs_a_worker { 6 + 2 * waking } else { waking }
+    if runs_a_worker { 6 + u32::from(runs_schedules) + 2 * waking } else { waking }
 }
 
 /// Longest wait for a new connection. With the longest pause between two tries it stays below five seconds: that is how soon

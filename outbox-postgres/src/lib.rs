@@ -7,7 +7,8 @@
 //!   wakes the workers.
 //! - `step/` is what happens to a row: one verb, one function, one statement beside it, no timing.
 //! - `service/` is when: one loop each, no SQL. The *worker* claims and runs, the *settler* settles, the *lease keeper* renews
-//!   apart from both, *upkeep* rescues, backfills and makes partitions, the *cleaner* prunes and vacuums, the *listener* hears of other processes' commits.
+//!   apart from both, *upkeep* rescues, backfills and makes partitions, the *cleaner* prunes and vacuums, the
+//!   *scheduler* takes the ticks of schedules, the *listener* hears of other processes' commits.
 //!
 //! A job's way:
 //!
@@ -43,6 +44,7 @@ mod profile;
 mod publish;
 mod retention;
 mod roles;
+mod schedules;
 mod schema;
 mod scope;
 mod service;
@@ -72,11 +74,13 @@ pub use profile::Profile;
 pub use publish::{Publish, PublishAll, Published, Publishing, PublishingAll};
 pub use retention::Retention;
 pub use roles::Roles;
+pub use schedules::Schedules;
 pub use schema::{InvalidSchema, Schema};
 pub use scope::context;
 pub use service::{DrainError, Drained};
 pub use signal::shutdown_signal;
 pub use step::failed::FailedJob;
+pub use step::schedule_status::ScheduleStatus;
 pub use step::survey::Unclaimed;
 pub use transaction::OutboxTransaction;
 pub use tx::Tx;

@@ -47,7 +47,7 @@ macro_rules! migrations {
 }
 
 /// Forward only; a released one never changes.
-static MIGRATIONS: [Migration; 13] = migrations![
+static MIGRATIONS: [Migration; 14] = migrations![
     1 "0001_ulid",
     2 "0002_event",
     3 "0003_job",
@@ -61,6 +61,7 @@ static MIGRATIONS: [Migration; 13] = migrations![
     11 "0011_from_ulid_is_ascii",
     12 "0012_retention",
     13 "0013_autovacuum",
+    14 "0014_schedule",
 ];
 
 /// The newest version that this binary knows.

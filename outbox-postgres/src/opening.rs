@@ -26,6 +26,7 @@ pub(crate) async fn open(outbox: &Outbox) -> Result<(), BuildError> {
         for handler in declare(outbox, &mut lane).await? {
             tracing::info!(handler, "subscriber activated: events published from now on have a job for it");
         }
+        declare_schedules(outbox, &mut lane).await?;
         report_undeclared(outbox, &mut lane).await?;
     } else {
         report_unknown(outbox, &mut lane).await?;
@@ -54,14 +55,42 @@ async fn report_unknown(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildErr
 /// Declares the handlers, again when another process that starts at the same time came first.
 async fn declare(outbox: &Outbox, lane: &mut Lane) -> Result<Vec<String>, LaneError> {
     let (statements, registry) = (outbox.statements(), outbox.registry());
-    let mut tries = 1;
+    let mut tries = 0;
     loop {
         let declare = async |connection: &mut _| step::declare::declare(connection, statements, registry).await;
         match lane.run(STATEMENT_LIMIT, declare).await {
-            Err(error) if tries < TRIES && matches!(error.class(), Class::Conflict | Class::Locked) => tries += 1,
+            Err(error) if once_more(&error, &mut tries) => {}
             declared => return declared,
         }
     }
+}
+
+/// Whether a statement is repeated that lost against another process that starts at the same time.
+fn once_more(error: &LaneError, tries: &mut usize) -> bool {
+    *tries += 1;
+    *tries < TRIES && matches!(error.class(), Class::Conflict | Class::Locked)
+}
+
+/// Declares the schedules whose ticks this process takes. One that does not run a module leaves its schedules to those that do.
+async fn declare_schedules(outbox: &Outbox, lane: &mut Lane) -> Result<(), LaneError> {
+    let own: Vec<_> = outbox.inner().schedules().collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let (statements, declared_by) = (outbox.statements(), &outbox.config().name);
+    let (own, mut tries) = (&own, 0);
+    let declared = loop {
+        let declare =
+            async |connection: &mut _| step::schedule_declare::declare(connection, statements, own, declared_by).await;
+        match lane.run(STATEMENT_LIMIT, declare).await {
+            Err(error) if once_more(&error, &mut tries) => {}
+            declared => break declared?,
+        }
+    };
+    for schedule in declared {
+        tracing::info!(schedule, "schedule declared: its ticks are taken from now on");
+    }
+    Ok(())
 }
 
 async fn check_version(outbox: &Outbox, lane: &mut Lane) -> Result<(), BuildError> {
@@ -123,7 +152,8 @@ async fn check_connections(outbox: &Outbox, lane: &mut Lane) -> Result<(), Build
     let allowed = async |connection: &mut _| step::survey::connections(connection, statements).await;
     let Some(allowed) = lane.run(STATEMENT_LIMIT, allowed).await? else { return Ok(()) };
     let pool = outbox.pool().options().get_max_connections();
-    let engine = lane::held(!outbox.inner().runs.is_empty(), outbox.config().poll_only);
+    let (inner, config) = (outbox.inner(), outbox.config());
+    let engine = lane::held(!inner.runs.is_empty(), inner.schedules().next().is_some(), config.poll_only);
     if pool.saturating_add(engine) > allowed {
         return Err(BuildError::Connections { pool, engine, allowed });
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use outbox_core::{Event, Job, Metadata, Registry, SubscriberDescriptor, TypeMap};
+use outbox_core::{Event, Job, Metadata, Registry, Schedule, SubscriberDescriptor, TypeMap};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, PgPool};
 
@@ -51,6 +51,13 @@ pub(crate) struct Inner {
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) executing: Executing,
     pub(crate) hand_over: Arc<HandOver>,
+}
+
+impl Inner {
+    /// The schedules whose ticks this process takes.
+    pub(crate) fn schedules(&self) -> impl Iterator<Item = (&'static SubscriberDescriptor, Schedule)> + '_ {
+        self.runs.iter().filter_map(|handler| Some((*handler, handler.schedule()?)))
+    }
 }
 
 impl Outbox {

@@ -54,6 +54,8 @@ pub(crate) struct Vitals {
     reconnects: AtomicU64,
     failing: Mutex<BTreeMap<&'static str, Failing>>,
     overdue: Mutex<Vec<Overdue>>,
+    /// When each of this process's schedules is due, as far as it knows.
+    schedules: Mutex<Vec<(String, Instant)>>,
 }
 
 impl Default for Vitals {
@@ -69,6 +71,7 @@ impl Default for Vitals {
             reconnects: AtomicU64::new(0),
             failing: Mutex::default(),
             overdue: Mutex::default(),
+            schedules: Mutex::default(),
         }
     }
 }
@@ -82,6 +85,7 @@ impl Vitals {
             self.renewed.clear();
             self.running.store(0, Ordering::Release);
             lock(&self.overdue).clear();
+            lock(&self.schedules).clear();
         }
     }
 
@@ -154,6 +158,17 @@ impl Vitals {
 
     pub(crate) fn overdue_are(&self, overdue: Vec<Overdue>) {
         *lock(&self.overdue) = overdue;
+    }
+
+    pub(crate) fn schedules_are(&self, due: Vec<(String, Instant)>) {
+        *lock(&self.schedules) = due;
+    }
+
+    /// Schedules that have been due for longer than `grace`, and for how long. One whose scheduler hears nothing becomes so by itself.
+    pub(crate) fn late(&self, grace: Duration) -> Vec<(String, Duration)> {
+        let schedules = lock(&self.schedules);
+        let late = schedules.iter().map(|(name, due)| (name, due.elapsed())).filter(|(_, late)| *late > grace);
+        late.map(|(name, late)| (name.clone(), late)).collect()
     }
 
     pub(crate) fn overdue(&self) -> Vec<Overdue> {

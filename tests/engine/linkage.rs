@@ -1,6 +1,6 @@
 //! Binaries that link other things: registries made by hand, beside each other in one test binary.
 
-use outbox::{Registry, Settings, SubscriberDescriptor};
+use outbox::{Registry, Schedule, Settings, SubscriberDescriptor};
 use outbox_core::subscriber::Place;
 use outbox_core::{BoxFuture, Delivery, Guard, Outcome, Source, Versions};
 
@@ -26,6 +26,11 @@ pub const fn on_any(name: &'static str, pattern: &'static str) -> SubscriberDesc
 /// A handler of a job.
 pub const fn of_job(name: &'static str) -> SubscriberDescriptor {
     handler(name, Source::Job(name), Versions::Only(&[1]))
+}
+
+/// A scheduled function.
+pub const fn scheduled(name: &'static str, schedule: Schedule) -> SubscriberDescriptor {
+    handler(name, Source::Schedule(schedule), Versions::Only(&[1]))
 }
 
 const fn handler(name: &'static str, source: Source, versions: Versions) -> SubscriberDescriptor {

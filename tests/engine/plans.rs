@@ -86,6 +86,22 @@ fn cases() -> Vec<Case> {
         case("survey of jobs", "survey_jobs", "'{}', '{}'".into(), 10 * 10_001, 20),
         case("survey of handlers", "survey_handlers", "'{}'".into(), 0, 20),
         case("failed", "failed", "null, 100".into(), 0, 100),
+        case("schedule: due", "schedule_due", "'{plan.night}', 100".into(), 0, 100),
+        case(
+            "schedule: lock",
+            "schedule_lock",
+            "'plan.night', 'every 1m', 'UTC', '2026-01-01Z', statement_timestamp()".into(),
+            0,
+            1,
+        ),
+        case(
+            "schedule: take",
+            "schedule_take",
+            "'plan.night', now() + interval '1 day', array[now()], array[gen_random_uuid()], array['{}'], 1, false"
+                .into(),
+            0,
+            1,
+        ),
         case("backfill", "backfill_batch", "'plan.new', 'plan.made', false, 500, 20000".into(), 500, 50_000),
     ];
     // Once for a worker that died, or for one that leaves: no index holds who has a job, because a claim would have to write it. What is
@@ -111,6 +127,9 @@ fn cases() -> Vec<Case> {
 fn functions() -> Vec<(&'static str, u64)> {
     vec![
         ("select :schema.cancel(lpad(to_hex(1000), 32, '0')::uuid, 'why')", 1_000),
+        // Nothing of it waits, and nothing of what waits is its own.
+        ("select :schema.schedule_is_busy('plan.night')", 1_000),
+        ("select :schema.schedule_is_busy('plan.same')", 1_000),
         ("select :schema.redrive(lpad(to_hex(3000001), 32, '0')::uuid)", 1_000),
     ]
 }
@@ -158,8 +177,8 @@ fn faults(case: &Case, plan: &Plan) -> Vec<String> {
     faults
 }
 
-/// What claim and settle send; their lanes have settings of their own.
-const BY_INDEX: [&str; 3] = ["claim", "settle", "settle_done"];
+/// What claim, settle and schedule send; their lanes have settings of their own.
+const BY_INDEX: [&str; 6] = ["claim", "settle", "settle_done", "schedule_due", "schedule_lock", "schedule_take"];
 
 /// The statements of these lanes, or those of the others. Answers what is wrong, and how many pages each touched.
 async fn check(when: &str, lane: &mut Lane, by_index: bool) -> (Vec<String>, Vec<(&'static str, u64)>) {

@@ -83,6 +83,11 @@ pub async fn command(floor: &Floor, handlers: &[&str]) -> Command {
     placed(floor, handlers, &[(URL, &Sandbox::url().await)])
 }
 
+/// The same, by way of this URL.
+pub fn command_to(url: &str, floor: &Floor, handlers: &[&str]) -> Command {
+    placed(floor, handlers, &[(URL, url)])
+}
+
 fn placed(floor: &Floor, handlers: &[&str], place: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

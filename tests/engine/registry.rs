@@ -112,14 +112,14 @@ fn a_name_that_is_taken_twice_shows_both_places() {
                 "two jobs are named `mail.send` (version 1): {}; give one of them another name or version",
                 between(21, 22)
             ),
-            format!("two subscribers answer to `a.old`: {}; give one of them another `name = \"..\"`", between(41, 42)),
-            format!("two subscribers answer to `b.old`: {}; give one of them another `name = \"..\"`", between(51, 52)),
+            format!("two handlers answer to `a.old`: {}; give one of them another `name = \"..\"`", between(41, 42)),
+            format!("two handlers answer to `b.old`: {}; give one of them another `name = \"..\"`", between(51, 52)),
             format!(
-                "two subscribers answer to `inventory.take`: {}; give one of them another `name = \"..\"`",
+                "two handlers answer to `inventory.take`: {}; give one of them another `name = \"..\"`",
                 between(31, 32)
             ),
             format!(
-                "two subscribers answer to `inventory.take`: {}; give one of them another `name = \"..\"`",
+                "two handlers answer to `inventory.take`: {}; give one of them another `name = \"..\"`",
                 between(32, 33)
             ),
         ]

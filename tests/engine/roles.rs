@@ -236,6 +236,8 @@ async fn a_publisher_sees_and_alters_nothing() {
             "select :schema.redrive(gen_random_uuid())",
             "select :schema.cancel(gen_random_uuid(), 'why')",
             "select :schema.ensure_partitions()",
+            "select from :schema.schedule",
+            "select :schema.run_schedule('night.scan')",
         ],
     )
     .await;
@@ -278,7 +280,7 @@ async fn a_worker_runs_the_whole_engine() {
     let backfilled = early.publish(&mut tx_before, &asked).await.unwrap().event_id;
     let (logs, guard) = Logs::of_this_thread();
     let pool = it.member("worker").await;
-    let handlers = ["desk.note", "desk.once", "till.book", "shelf.follow", "desk.letter"];
+    let handlers = ["desk.note", "desk.once", "till.book", "shelf.follow", "desk.letter", "night.scan"];
     let worker = Worker::start(floor.outbox_on(pool.clone(), &handlers).build().await.unwrap());
     let outbox = worker.outbox.clone();
     let retried = ask(&outbox, "retried", [fail("first")]).await;
@@ -297,6 +299,16 @@ async fn a_worker_runs_the_whole_engine() {
     eventually("the follow-up and the letter are done", async || {
         let jobs = floor.sandbox.jobs().await;
         (jobs.of("shelf.follow").succeeded() == 1 && jobs.of("desk.letter").succeeded() == 1).then_some(())
+    })
+    .await;
+    // A tick that is due is taken, and one is run by hand.
+    floor.sandbox.execute("update :schema.schedule set next_tick = now() - interval '1 minute'").await;
+    floor.until_number("select count(*) from :schema.schedule where next_tick > now()", 1).await;
+    outbox.schedules().pause("night.scan").await.unwrap();
+    outbox.schedules().resume("night.scan").await.unwrap();
+    eventually("the schedule has run by hand too", async || {
+        let _ = outbox.schedules().run_now("night.scan").await;
+        (floor.sandbox.jobs().await.of("night.scan").succeeded() >= 2).then_some(())
     })
     .await;
     // A worker that died with a job in hand, and one whose row somebody deleted.
@@ -460,6 +472,7 @@ async fn a_reader_sees_everything_but_payloads() {
             "select * from :schema.attempt where job_id = :schema.from_ulid('01M8Z3NDEKTSV4RRFFQ69G5FAV') order by started_at",
             "select id, event_type, occurred_at from :schema.event",
             "select * from :schema.subscription",
+            "select * from :schema.schedule",
         ],
     )
     .await;
@@ -478,6 +491,8 @@ async fn a_reader_sees_everything_but_payloads() {
             "select id from :schema.event where payload = '{}'",
             "select from :schema.publish_key",
             "select from :schema.inbox",
+            "select :schema.run_schedule('night.scan')",
+            "update :schema.schedule set paused_at = now()",
             "select from :schema.erasure",
             "update :schema.job_live set attempts = 0",
             "delete from :schema.job_live",
@@ -502,7 +517,7 @@ async fn a_reader_sees_everything_but_payloads() {
 #[tokio::test]
 async fn an_admin_redrives_cancels_retires_and_reads_payloads() {
     let it = Granted::new().await;
-    let owner = it.floor.outbox(&["desk.once", "desk.note"]).build().await.unwrap();
+    let owner = it.floor.outbox(&["desk.once", "desk.note", "night.scan"]).build().await.unwrap();
     let event = ask(&owner, "a", [fail("boom"), fail("boom"), fail("boom")]).await;
     owner.drain().await.unwrap();
     let pool = it.member("admin").await;
@@ -519,6 +534,10 @@ async fn an_admin_redrives_cancels_retires_and_reads_payloads() {
     assert_eq!(it.floor.job("desk.once", event).await.status, "pending");
     outbox.retire("desk.note").await.unwrap();
     outbox.activate("desk.note").await.unwrap();
+    outbox.schedules().pause("night.scan").await.unwrap();
+    outbox.schedules().resume("night.scan").await.unwrap();
+    outbox.schedules().run_now("night.scan").await.unwrap();
+    assert!(outbox.schedules().all().await.unwrap()[0].next_tick.is_some());
     it.assert_allowed(
         &pool,
         &[
@@ -541,6 +560,7 @@ async fn an_admin_redrives_cancels_retires_and_reads_payloads() {
             "insert into :schema.event (id) values (null)",
             "delete from :schema.subscription",
             "update :schema.subscription set max_attempts = 1",
+            "update :schema.schedule set cadence = 'every 1s'",
             "update :schema.worker set dead_at = now()",
             "delete from :schema.inbox",
             "select setval(':schema.catalogue_fence', 1)",
@@ -592,7 +612,19 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
             "worker" => assert_eq!(allowed.len() + 4, files.len(), "{allowed:?}"),
             "publisher" => assert_eq!(allowed, ["enqueue", "publish", "publish_keyed"]),
             "reader" => {
-                assert_eq!(allowed, ["failed", "look", "recover", "rescue_held", "survey_handlers", "survey_jobs"]);
+                assert_eq!(
+                    allowed,
+                    [
+                        "failed",
+                        "look",
+                        "recover",
+                        "rescue_held",
+                        "schedule_due",
+                        "schedule_status",
+                        "survey_handlers",
+                        "survey_jobs"
+                    ]
+                );
             }
             // Those that begin a backfill anew, as an activation does.
             _ => assert_eq!(
@@ -605,6 +637,9 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                     "recover",
                     "rescue_held",
                     "restored",
+                    "schedule_due",
+                    "schedule_lock",
+                    "schedule_status",
                     "survey_handlers",
                     "survey_jobs"
                 ]
@@ -730,10 +765,10 @@ async fn who_may_not_migrate_is_told_who_may() {
     let (worker, stranger) = (it.member("worker").await, it.logins.pool("stranger", None).await);
     let schema = it.floor.sandbox.schema();
     let missing = format!("{schema}_missing");
-    it.floor
-        .sandbox
-        .execute("delete from :schema.migration where version = (select max(version) from :schema.migration)")
-        .await;
+    // As before the newest.
+    let back = "drop function :schema.run_schedule, :schema.schedule_is_busy; drop table :schema.schedule;
+                delete from :schema.migration where version = 14";
+    it.floor.sandbox.execute(back).await;
     for (pool, schema) in [(&worker, schema), (&worker, &missing), (&stranger, schema), (&stranger, &missing)] {
         let refused = outbox::migrate_schema(pool, schema).await.unwrap_err();
         assert!(matches!(refused, MigrateError::NotAllowed { .. }), "{refused:?}");
@@ -757,7 +792,7 @@ async fn a_schema_without_tables_is_not_granted_on() {
     outbox::migrate_schema(sandbox.pool(), sandbox.schema()).await.unwrap();
     sandbox.execute("delete from :schema.migration where version > 8").await;
     let said = format!("{:?}", logins.roles(sandbox.schema()).grant(sandbox.pool()).await.unwrap_err());
-    assert!(said.contains("are at version 8, and the roles need version 12"), "{said}");
+    assert!(said.contains("are at version 8, and the roles need version 14"), "{said}");
 }
 
 /// The script itself, as psql runs it, refuses a prefix that the server would cut short: the four roles would be one, and a publisher

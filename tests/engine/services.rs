@@ -57,7 +57,8 @@ impl Subscriber for PanickingLog {
 async fn panics_in(service: &'static str, application: &str) {
     let floor = Floor::new().await;
     let proxy = proxy::start().await;
-    let worker = Worker::start(floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap());
+    let handlers = ["desk.note", "night.scan"];
+    let worker = Worker::start(floor.outbox_on(proxy::pool(&proxy), &handlers).build().await.unwrap());
     let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
     let event = ask(&elsewhere, "before", []).await;
     floor.until("desk.note", event, "succeeded").await;
@@ -93,6 +94,12 @@ async fn a_panic_in_the_settles_does_not_stop_the_worker() {
 #[tokio::test]
 async fn a_panic_in_the_upkeep_does_not_stop_the_worker() {
     panics_in("upkeep", "outbox upkeep").await;
+}
+
+/// A panic in the scheduler does not leave a worker that takes no tick any more.
+#[tokio::test]
+async fn a_panic_in_the_scheduler_does_not_stop_the_worker() {
+    panics_in("schedule", "outbox schedule").await;
 }
 
 /// A panic in the listener does not leave a worker that hears nothing any more.

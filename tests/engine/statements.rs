@@ -41,6 +41,7 @@ async fn every_statement_qualifies_its_tables() {
         "publish_key",
         "inbox",
         "worker",
+        "schedule",
         "catalogue_fence",
         "migration",
         "erasure",

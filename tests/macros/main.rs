@@ -6,6 +6,7 @@ mod changes;
 mod events;
 mod jobs;
 mod payloads;
+mod schedules;
 mod settings;
 mod subjects;
 mod support;

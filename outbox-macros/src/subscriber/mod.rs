@@ -1,16 +1,13 @@
 //! `#[subscriber(event = "order.placed")]`
 
-mod expand;
-mod function;
 mod model;
-mod parse;
-mod settings;
-mod signature;
+pub(crate) mod parse;
 
 use proc_macro2::TokenStream;
 
 use crate::errors;
-use crate::subscriber::function::Function;
+use crate::handler::expand;
+use crate::handler::function::Function;
 use crate::subscriber::parse::Args;
 
 pub(crate) fn attribute(args: TokenStream, item: &TokenStream) -> TokenStream {

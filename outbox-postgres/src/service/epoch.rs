@@ -15,6 +15,7 @@ use super::lease_keeper::LeaseKeeper;
 use super::listener;
 use super::lookout::Lookout;
 use super::roster::Roster;
+use super::scheduler::Scheduler;
 use super::settler::{self, BATCH, Settler};
 use super::upkeep::{self, Upkeep};
 use super::worker::Worker;
@@ -139,6 +140,9 @@ impl Epoch {
             watched(&broken, cleaner.run()),
             watched(&broken, lookout.run()),
         ];
+        if let Some(scheduler) = Scheduler::new(outbox, stop.clone()) {
+            services.push(watched(&broken, scheduler.run()));
+        }
         if outbox.config().listens() {
             services.push(watched(&broken, listener::run(outbox.clone(), stop.clone())));
         }

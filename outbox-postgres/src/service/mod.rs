@@ -12,6 +12,7 @@ mod listener;
 mod lookout;
 mod pace;
 mod roster;
+mod scheduler;
 mod settler;
 mod underway;
 mod upkeep;

@@ -25,6 +25,9 @@ pub(crate) mod rescue;
 pub(crate) mod restored;
 pub(crate) mod retire;
 pub(crate) mod run;
+pub(crate) mod schedule;
+pub(crate) mod schedule_declare;
+pub(crate) mod schedule_status;
 pub(crate) mod settle;
 pub(crate) mod settle_tx;
 pub(crate) mod survey;
@@ -73,6 +76,11 @@ statements!(
     rescue_mark,
     rescue_return,
     restored,
+    schedule_declare,
+    schedule_due,
+    schedule_lock,
+    schedule_status,
+    schedule_take,
     settle,
     settle_done,
     settle_tx,

@@ -37,6 +37,12 @@ pub async fn few(sandbox: &Sandbox) {
              values ('{LIVE}', 'live', '{{plan.a@1}}', now() + interval '1 day', null), ('{DEAD}', 'dead', '{{}}', now(), now())"
         ))
         .await;
+    sandbox
+        .execute(
+            "insert into :schema.schedule (name, cadence, zone, catch_up, catch_up_most, overlap, max_attempts, priority, next_tick, declared_by)
+             select name, 'every 1m', 'UTC', 'latest', 1, 'skip', 20, 1, '2026-01-01Z', 'test' from unnest('{plan.night,plan.same}'::text[]) name",
+        )
+        .await;
     for (place, name) in (0..).zip(["alone", "same", "other", "known"]) {
         let values = format!("'plan.{name}', 1, now() - interval '1 minute' + n * interval '1 ms'");
         sandbox.execute(&jobs(1 + place * 100, 100, "job_type, priority, available_at", &values)).await;

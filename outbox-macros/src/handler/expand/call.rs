@@ -5,14 +5,14 @@ use quote::{quote, quote_spanned};
 use syn::ReturnType;
 use syn::spanned::Spanned;
 
-use crate::subscriber::expand::local;
-use crate::subscriber::function::Function;
-use crate::subscriber::model::Subscriber;
+use crate::handler::expand::local;
+use crate::handler::function::Function;
+use crate::handler::model::{Handler, Message};
 
 /// `fn(&mut Requirements)`: the application state that the parameters need.
-pub(crate) fn requires(model: &Subscriber) -> TokenStream {
+pub(crate) fn requires(model: &Handler) -> TokenStream {
     let requirements = local("requirements");
-    let calls = model.parameters.others.iter().map(|ty| {
+    let calls = model.parameters.iter().map(|ty| {
         let p = model.facade.at(ty.span());
         quote_spanned!(ty.span()=> <#ty as #p::FromDelivery<'_>>::requires(#requirements);)
     });
@@ -24,18 +24,18 @@ pub(crate) fn requires(model: &Subscriber) -> TokenStream {
 }
 
 /// `fn(Delivery) -> BoxFuture<Outcome>`: decode, decline, extract, call.
-pub(crate) fn call(function: &Function, model: &Subscriber) -> TokenStream {
-    let (delivery, input, returned) = (local("delivery"), local("input"), local("returned"));
-    let others: Vec<_> = (0..model.parameters.others.len()).map(|index| local(&format!("other_{index}"))).collect();
-    let decode = or_fail(model, &decode(model));
-    let decline = decline(model);
+pub(crate) fn call(function: &Function, model: &Handler) -> TokenStream {
+    let (delivery, returned) = (local("delivery"), local("returned"));
+    let others: Vec<_> = (0..model.parameters.len()).map(|index| local(&format!("other_{index}"))).collect();
+    let decode = model.message().map(|message| decode(model, message));
+    let decline = model.message().and_then(|message| decline(model, message));
     let extract = extract(model, &others);
     let run = run(function, model, &others);
     let outcome = outcome(function, model);
     quote! {
         |mut #delivery| {
             ::std::boxed::Box::pin(async move {
-                let #input = #decode;
+                #decode
                 #decline
                 #extract
                 let #returned = #run;
@@ -46,7 +46,7 @@ pub(crate) fn call(function: &Function, model: &Subscriber) -> TokenStream {
 }
 
 /// The value of `result`, or the end of this execution.
-fn or_fail(model: &Subscriber, result: &TokenStream) -> TokenStream {
+fn or_fail(model: &Handler, result: &TokenStream) -> TokenStream {
     let (p, value, error) = (model.facade.here(), local("value"), local("error"));
     quote! {
         match #result {
@@ -56,17 +56,18 @@ fn or_fail(model: &Subscriber, result: &TokenStream) -> TokenStream {
     }
 }
 
-fn decode(model: &Subscriber) -> TokenStream {
-    let (ty, delivery) = (&model.parameters.input, local("delivery"));
+fn decode(model: &Handler, message: &Message) -> TokenStream {
+    let (ty, input, delivery) = (&message.input, local("input"), local("delivery"));
     let p = model.facade.at(ty.span());
-    quote_spanned!(ty.span()=> <#ty as #p::Input<'_>>::decode(&#delivery))
+    let value = or_fail(model, &quote_spanned!(ty.span()=> <#ty as #p::Input<'_>>::decode(&#delivery)));
+    quote!(let #input = #value;)
 }
 
 /// The binding has the whole type, so that a function of another signature is an ordinary type error at its path.
-fn decline(model: &Subscriber) -> Option<TokenStream> {
-    let function = model.when.as_ref()?;
+fn decline(model: &Handler, message: &Message) -> Option<TokenStream> {
+    let function = message.when.as_ref()?;
     let (when, input) = (local("when"), local("input"));
-    let (p, ty) = (model.facade.here(), &model.parameters.input);
+    let (p, ty) = (model.facade.here(), &message.input);
     let binding = quote_spanned!(function.span()=> let #when: fn(&#ty) -> bool = #function;);
     Some(quote! {
         #binding
@@ -76,9 +77,9 @@ fn decline(model: &Subscriber) -> Option<TokenStream> {
     })
 }
 
-fn extract(model: &Subscriber, variables: &[Ident]) -> TokenStream {
+fn extract(model: &Handler, variables: &[Ident]) -> TokenStream {
     let delivery = local("delivery");
-    let bindings = model.parameters.others.iter().zip(variables).map(|(ty, variable)| {
+    let bindings = model.parameters.iter().zip(variables).map(|(ty, variable)| {
         let p = model.facade.at(ty.span());
         let get = quote_spanned!(ty.span()=> <#ty as #p::FromDelivery<'_>>::from_delivery(&mut #delivery));
         let value = or_fail(model, &get);
@@ -87,14 +88,16 @@ fn extract(model: &Subscriber, variables: &[Ident]) -> TokenStream {
     quote!(#(#bindings)*)
 }
 
-fn run(function: &Function, model: &Subscriber, others: &[Ident]) -> TokenStream {
-    let (ident, input) = (&function.sig.ident, local("input"));
+fn run(function: &Function, model: &Handler, others: &[Ident]) -> TokenStream {
+    let ident = &function.sig.ident;
+    let input = model.message().map(|_| local("input"));
+    let arguments = input.iter().chain(others);
     let p = model.facade.at(ident.span());
-    quote_spanned!(ident.span()=> #p::check::is_send(#ident(#input #(, #others)*)).await)
+    quote_spanned!(ident.span()=> #p::check::is_send(#ident(#(#arguments),*)).await)
 }
 
 /// Written with the return type itself, which is then what a mistake points at; with the function's name where none is.
-fn outcome(function: &Function, model: &Subscriber) -> TokenStream {
+fn outcome(function: &Function, model: &Handler) -> TokenStream {
     let returned = local("returned");
     let (span, ty) = match &function.sig.output {
         ReturnType::Type(_, ty) => (ty.span(), quote!(#ty)),

@@ -6,33 +6,41 @@ use quote::{quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
+use crate::handler::expand::{descriptor, local};
+use crate::handler::function::Function;
+use crate::handler::model::{Handler, Message, Said};
+use crate::handler::signature::shown;
 use crate::paths::Facade;
-use crate::subscriber::expand::{descriptor, local};
-use crate::subscriber::function::Function;
-use crate::subscriber::model::{Source, Subscriber};
-use crate::subscriber::signature::shown;
 
-pub(crate) fn all(function: &Function, model: &Subscriber) -> TokenStream {
-    let message = local("message");
-    let declared = input_constant(model, "MESSAGE");
-    let source = source_fits(model);
-    let version = version_fits(model);
+pub(crate) fn all(function: &Function, model: &Handler) -> TokenStream {
+    let message = model.message().map(|message| message_fits(model, message));
     let aliases = aliases_differ(model);
     let idempotency = idempotency(function, model);
     let others = others_fit(function, model);
     quote! {
-        let #message = #declared;
-        #source
-        #version
+        #message
         #aliases
         #idempotency
         #others
     }
 }
 
+/// The first parameter is what the attribute says.
+fn message_fits(model: &Handler, message: &Message) -> TokenStream {
+    let variable = local("message");
+    let declared = input_constant(model, message, "MESSAGE");
+    let source = source_fits(model, message);
+    let version = version_fits(model, message);
+    quote! {
+        let #variable = #declared;
+        #source
+        #version
+    }
+}
+
 /// A constant of the first parameter's type.
-pub(crate) fn input_constant(model: &Subscriber, constant: &str) -> TokenStream {
-    let ty = &model.parameters.input;
+pub(crate) fn input_constant(model: &Handler, message: &Message, constant: &str) -> TokenStream {
+    let ty = &message.input;
     let p = model.facade.at(ty.span());
     let constant = syn::Ident::new(constant, ty.span());
     quote_spanned!(ty.span()=> <#ty as #p::Input<'_>>::#constant)
@@ -46,27 +54,27 @@ fn constant_of(facade: &Facade, ty: &Type, constant: &str) -> TokenStream {
 }
 
 /// The text in the attribute against the type of the first parameter.
-fn source_fits(model: &Subscriber) -> TokenStream {
-    let said = model.source.said();
+fn source_fits(model: &Handler, of: &Message) -> TokenStream {
+    let said = of.said.text();
     let span = said.span();
     let p = model.facade.at(span);
-    let (payload, message) = (shown(&model.parameters.input), local("message"));
-    let rule = match model.source {
-        Source::Event(_) => quote_spanned!(span=> event_is_its_payloads),
-        Source::Pattern(_) => quote_spanned!(span=> wildcard_takes_the_envelope),
-        Source::Job(_) => quote_spanned!(span=> job_is_its_payloads),
+    let (payload, message) = (shown(&of.input), local("message"));
+    let rule = match of.said {
+        Said::Event(_) => quote_spanned!(span=> event_is_its_payloads),
+        Said::Pattern(_) => quote_spanned!(span=> wildcard_takes_the_envelope),
+        Said::Job(_) => quote_spanned!(span=> job_is_its_payloads),
     };
     quote_spanned!(span=> #p::check::#rule(#said, #payload, #message);)
 }
 
-fn version_fits(model: &Subscriber) -> Option<TokenStream> {
-    let span = model.version.said?;
+fn version_fits(model: &Handler, of: &Message) -> Option<TokenStream> {
+    let span = of.version.said?;
     let p = model.facade.at(span);
-    let (payload, message) = (shown(&model.parameters.input), local("message"));
+    let (payload, message) = (shown(&of.input), local("message"));
     Some(quote_spanned!(span=> #p::check::version_is_for_the_envelope(#payload, #message);))
 }
 
-fn aliases_differ(model: &Subscriber) -> TokenStream {
+fn aliases_differ(model: &Handler) -> TokenStream {
     let name = descriptor::name(model);
     let checks = model.aliases.iter().map(|alias| {
         let p = model.facade.at(alias.span());
@@ -76,12 +84,12 @@ fn aliases_differ(model: &Subscriber) -> TokenStream {
 }
 
 /// S0-33: a handler that may run twice says why that is safe. One in the transaction cannot.
-fn idempotency(function: &Function, model: &Subscriber) -> TokenStream {
+fn idempotency(function: &Function, model: &Handler) -> TokenStream {
     let span = function.sig.ident.span();
     let (p, here, handler) = (model.facade.at(span), model.facade.here(), function.name());
-    let guards = model.parameters.others.iter().map(|ty| constant_of(&model.facade, ty, "GUARD"));
+    let guards = model.parameters.iter().map(|ty| constant_of(&model.facade, ty, "GUARD"));
     let (why, guard) = (descriptor::reason(model), local("guard"));
-    let check = (!model.in_transaction)
+    let check = (!model.is_in_transaction())
         .then(|| quote_spanned!(span=> #p::check::idempotency_is_stated(#handler, #guard, #why);));
     quote! {
         let #guard = #here::check::strongest(&[#(#guards),*]);
@@ -89,19 +97,26 @@ fn idempotency(function: &Function, model: &Subscriber) -> TokenStream {
     }
 }
 
-/// One transaction at most, and nothing that belongs to one event beside a batch.
-fn others_fit(function: &Function, model: &Subscriber) -> TokenStream {
+/// One transaction at most, nothing that belongs to one event beside a batch, and a tick where there are some.
+fn others_fit(function: &Function, model: &Handler) -> TokenStream {
     let handler = function.name();
-    let batch = input_constant(model, "BATCH");
+    let batch = model.message().map(|message| input_constant(model, message, "BATCH"));
     let taken = local("taken");
-    let checks = model.parameters.others.iter().map(|ty| {
+    let checks = model.parameters.iter().map(|ty| {
         let p = model.facade.at(ty.span());
         let parameter = shown(ty);
         let guard = constant_of(&model.facade, ty, "GUARD");
-        let per_event = constant_of(&model.facade, ty, "PER_EVENT");
+        let fits = batch.as_ref().map(|batch| {
+            let per_event = constant_of(&model.facade, ty, "PER_EVENT");
+            let of_a_schedule = constant_of(&model.facade, ty, "OF_A_SCHEDULE");
+            quote_spanned! {ty.span()=>
+                #p::check::fits_batch(#handler, #parameter, #batch, #per_event);
+                #p::check::is_no_tick(#handler, #parameter, #of_a_schedule);
+            }
+        });
         quote_spanned! {ty.span()=>
             let #taken = #p::check::one_transaction(#handler, #taken, #guard);
-            #p::check::fits_batch(#handler, #parameter, #batch, #per_event);
+            #fits
         }
     });
     quote! {
@@ -113,12 +128,12 @@ fn others_fit(function: &Function, model: &Subscriber) -> TokenStream {
 /// An event named by text alone must exist: its name is a type, for which `#[event]` implements `Names`. The local
 /// trait is there for its message, which can so carry the name. Not in unit tests: there a crate can be linked with
 /// itself, and each of its events then exists twice.
-pub(crate) fn event_is_known(model: &Subscriber) -> TokenStream {
-    let said = model.source.said();
-    let (span, text, version) = (said.span(), said.value(), model.version.number);
+pub(crate) fn event_is_known(model: &Handler, of: &Message) -> TokenStream {
+    let said = of.said.text();
+    let (span, text, version) = (said.span(), said.value(), of.version.number);
     let (p, hash) = (model.facade.at(span), hash(&text));
     let message = format!("no event is named \"{text}\" in version {version}");
-    let other_version = if model.version.said.is_none() { "for another version say `version = ..`; " } else { "" };
+    let other_version = if of.version.said.is_none() { "for another version say `version = ..`; " } else { "" };
     let note = format!(
         "{other_version}if another crate declares it, add that crate to Cargo.toml and name it here: `use orders as _;`"
     );

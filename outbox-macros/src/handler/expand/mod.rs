@@ -11,14 +11,15 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
 use crate::errors::Errors;
-use crate::subscriber::function::Function;
-use crate::subscriber::model::Subscriber;
+use crate::handler::function::Function;
+use crate::handler::model::Handler;
 
 /// The function and its registration.
-pub(crate) fn registered(function: &Function, model: &Subscriber) -> TokenStream {
+pub(crate) fn registered(function: &Function, model: &Handler) -> TokenStream {
     let attrs = &function.attrs;
     let p = model.facade.here();
-    let known = model.names_by_text_alone().then(|| checks::event_is_known(model));
+    let by_text = model.message().filter(|message| message.names_by_text_alone());
+    let known = by_text.map(|message| checks::event_is_known(model, message));
     let default_name = descriptor::default_name(function, model);
     let checks = checks::all(function, model);
     let descriptor = descriptor::descriptor(function, model);

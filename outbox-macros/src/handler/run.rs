@@ -3,10 +3,94 @@
 use std::time::Duration;
 
 use outbox_core::subscriber::LOWEST_PRIORITY;
+use proc_macro2::{Ident, Span};
+use syn::parse::{Parse, ParseStream};
+use syn::{Expr, ExprLit, Lit, LitInt, LitStr};
 
 use crate::errors::Errors;
-use crate::subscriber::parse::{Args, BackoffArgs};
+use crate::options;
 use crate::value::{self, MAX_INTEGER};
+
+const BACKOFF: &str = "a backoff is `exponential(\"30s\", max = \"1h\")` or `fixed(\"10s\")`";
+
+/// What the attribute says.
+#[derive(Default)]
+pub(crate) struct RunArgs {
+    max_attempts: Option<LitInt>,
+    backoff: Option<BackoffArgs>,
+    timeout: Option<LitStr>,
+    priority: Option<LitInt>,
+    concurrency: Option<LitInt>,
+}
+
+/// `exponential("30s", max = "1h")` or `fixed("10s")`
+enum BackoffArgs {
+    Exponential { base: LitStr, max: LitStr },
+    Fixed { every: LitStr },
+}
+
+impl RunArgs {
+    /// One of its options, which `key` is.
+    pub(crate) fn take(&mut self, key: &str, input: ParseStream<'_>) -> syn::Result<()> {
+        match key {
+            "max_attempts" => self.max_attempts = Some(options::value(input)?),
+            "backoff" => self.backoff = Some(options::value(input)?),
+            "timeout" => self.timeout = Some(options::value(input)?),
+            "priority" => self.priority = Some(options::value(input)?),
+            _ => self.concurrency = Some(options::value(input)?),
+        }
+        Ok(())
+    }
+
+    /// Those that say something of jobs, and where they are said.
+    pub(crate) fn of_jobs(&self) -> [(&'static str, Option<Span>); 4] {
+        [
+            ("max_attempts", self.max_attempts.as_ref().map(LitInt::span)),
+            ("backoff", self.backoff.as_ref().map(BackoffArgs::span)),
+            ("priority", self.priority.as_ref().map(LitInt::span)),
+            ("concurrency", self.concurrency.as_ref().map(LitInt::span)),
+        ]
+    }
+}
+
+impl Parse for BackoffArgs {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let said: Expr = input.parse()?;
+        Self::read(&said).ok_or_else(|| syn::Error::new_spanned(&said, BACKOFF))
+    }
+}
+
+impl BackoffArgs {
+    /// Where it is said.
+    fn span(&self) -> Span {
+        let (Self::Exponential { base: said, .. } | Self::Fixed { every: said }) = self;
+        said.span()
+    }
+
+    fn read(said: &Expr) -> Option<Self> {
+        let Expr::Call(call) = said else { return None };
+        let arguments: Vec<_> = call.args.iter().collect();
+        match (word(&call.func)?.as_str(), arguments.as_slice()) {
+            ("fixed", [every]) => Some(Self::Fixed { every: text(every)? }),
+            ("exponential", [base, Expr::Assign(longest)]) if word(&longest.left)? == "max" => {
+                Some(Self::Exponential { base: text(base)?, max: text(&longest.right)? })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn word(said: &Expr) -> Option<String> {
+    let Expr::Path(path) = said else { return None };
+    path.path.get_ident().map(Ident::to_string)
+}
+
+fn text(said: &Expr) -> Option<LitStr> {
+    match said {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.clone()),
+        _ => None,
+    }
+}
 
 /// What is not said takes its default from `outbox_core::Settings::DEFAULT`.
 #[derive(Default)]
@@ -23,7 +107,7 @@ pub(crate) enum Backoff {
     Fixed { every: Duration },
 }
 
-pub(crate) fn check(args: &Args, errors: &mut Errors) -> Settings {
+pub(crate) fn check(args: &RunArgs, errors: &mut Errors) -> Settings {
     let max_attempts = args.max_attempts.as_ref().and_then(|said| {
         value::whole(said, 1..=MAX_INTEGER, "`max_attempts` counts executions, so it is at least 1", errors)
     });
@@ -66,12 +150,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::subscriber::parse::Args;
 
     /// What is read of an attribute's options, or all that is said against them.
     fn read(options: &str) -> Result<Settings, String> {
         let args = syn::parse_str::<Args>(options).map_err(|error| error.to_string())?;
         let mut errors = Errors::default();
-        let settings = check(&args, &mut errors);
+        let settings = check(&args.run, &mut errors);
         if errors.any() { Err(errors.tokens().to_string()) } else { Ok(settings) }
     }
 

@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[scheduled(every = "5m", name = "inventory.scan", catch_up = all(10))]
+async fn scan(_tx: Tx<'_>) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}

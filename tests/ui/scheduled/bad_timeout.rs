@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[scheduled(every = "5m", name = "inventory.scan", timeout = "soon")]
+async fn scan(_tx: Tx<'_>) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}

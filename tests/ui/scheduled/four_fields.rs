@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[scheduled(cron = "0 3 * *", name = "inventory.scan")]
+async fn scan(_tx: Tx<'_>) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[scheduled("0 3 * * *", name = "inventory.scan")]
+async fn scan(_tx: Tx<'_>) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}
