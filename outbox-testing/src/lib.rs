@@ -3,6 +3,7 @@
 //! - [`server`]: a throwaway PostgreSQL, found on this machine or obtained, gone with the process that started it.
 //! - [`Sandbox`]: a schema of its own for each test, migrated, and dropped when the test ends.
 //! - [`published`]: what a code path published, as values.
+//! - [`require_events`]: has every transaction refused that writes and publishes nothing.
 //! - [`deliver_twice`]: proves that a handler can run twice.
 //! - [`assert_wiring`], [`assert_names_kept`]: one-line tests of an application's registrations.
 //! - [`fault`]: a bad network, processes that die, sessions that hold locks, and crash points by name.
@@ -28,6 +29,8 @@
 pub mod server;
 
 #[cfg(feature = "harness")]
+mod emits;
+#[cfg(feature = "harness")]
 mod eventually;
 #[cfg(feature = "harness")]
 pub mod fault;
@@ -44,6 +47,8 @@ mod twice;
 #[cfg(feature = "harness")]
 mod wiring;
 
+#[cfg(feature = "harness")]
+pub use emits::require_events;
 #[cfg(feature = "harness")]
 pub use eventually::{DEADLINE, eventually};
 #[cfg(feature = "harness")]

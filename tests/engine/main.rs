@@ -17,6 +17,7 @@ mod database;
 mod dead_rows;
 mod decode;
 mod dedupe;
+mod emits;
 mod enqueue;
 mod fleet;
 mod floor;
