@@ -1,5 +1,6 @@
 //! One file of `tests/mechanisms`.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
@@ -93,6 +94,21 @@ impl Entry {
         }
     }
 
+    /// Whether each text to take out stands where it is said to.
+    pub(crate) fn fits(&self, root: &Path) -> Result<(), String> {
+        let mut files: BTreeMap<&str, String> = BTreeMap::new();
+        for edit in &self.edits {
+            let text = match files.remove(edit.file.as_str()) {
+                Some(text) => text,
+                None => {
+                    std::fs::read_to_string(root.join(&edit.file)).map_err(|error| format!("{}: {error}", edit.file))?
+                }
+            };
+            files.insert(&edit.file, edit.apply(&text)?);
+        }
+        Ok(())
+    }
+
     /// The test's own name, as the test program knows it.
     pub(crate) fn test_name(&self) -> &str {
         self.test.last().map_or("", String::as_str)
@@ -114,6 +130,8 @@ impl Edit {
 mod tests {
     use proptest::prelude::*;
 
+    use crate::workspace::root;
+
     use super::*;
 
     const TEXT: &str = "guarantee: A promise.\nmechanism: a fence\ntest: --test engine settle::stale\n\nfile: a.sql\n--- take out\n  and fence\n--- put in\n  and true\n";
@@ -125,6 +143,14 @@ mod tests {
         assert_eq!(entry.edits[0].apply("where x\n  and fence\nend\n"), Ok("where x\n  and true\nend\n".to_owned()));
         assert!(entry.edits[0].apply("where x\n").is_err());
         assert!(entry.edits[0].apply("  and fence\n  and fence\n").is_err());
+    }
+
+    /// An entry goes stale with the line that it names: whoever changes that line hears of it here.
+    #[test]
+    fn every_entry_names_a_text_that_stands_where_it_says() {
+        let stale = |entry: &Entry| Some(format!("{}: {}", entry.name, entry.fits(&root()).err()?));
+        let stale: Vec<_> = Entry::read_all(&root()).unwrap().iter().filter_map(stale).collect();
+        assert!(stale.is_empty(), "{}", stale.join("\n"));
     }
 
     #[test]
