@@ -142,18 +142,8 @@ async fn prepare(lane: &mut Lane) {
     }
 }
 
-/// The one of three that touched the fewest pages: what is explained leaves dead rows, and in between a page that is full of them is
-/// cleared by whoever comes next.
 async fn run(lane: &mut Lane, case: &Case) -> Plan {
-    let statement = format!("execute {}({})", case.step, case.arguments);
-    let mut best = lane.explain(&statement).await;
-    for _ in 0..2 * u32::from(NEIGHBOURS.contains(&case.name)) {
-        let again = lane.explain(&statement).await;
-        if again.pages() < best.pages() {
-            best = again;
-        }
-    }
-    best
+    lane.explain(&format!("execute {}({})", case.step, case.arguments)).await
 }
 
 /// What is wrong with a plan.

@@ -1,9 +1,14 @@
 //! Tables with a million jobs, and sessions with the settings of the engine's own.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use outbox_testing::{Sandbox, eventually};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row as _};
 
 use super::plan::Plan;
+
+/// Transactions from here on began behind all that was explained.
+static BEHIND: AtomicI64 = AtomicI64::new(0);
 
 pub const LIVE: &str = "00000000-0000-0000-0000-00000000000a";
 pub const DEAD: &str = "00000000-0000-0000-0000-00000000000d";
@@ -115,14 +120,17 @@ impl Lane {
         self.connection.execute(prepare).await.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 
-    /// Waits until nobody else holds a snapshot in this database. What is explained leaves dead rows, and while an autovacuum of the
-    /// catalogue, say, keeps them, the next claim of these rows finds its pages full.
+    /// Waits until the rows that the last statement left behind are dead for everybody, so that whoever comes next clears them from
+    /// their pages, and until nobody else reads here. A page that is full of them has no room for a claim's new version, which then is
+    /// written to another page and to every index. What keeps them is any transaction of the whole server that began before, and a
+    /// snapshot of this database, such as an autovacuum's of the catalogue.
     async fn alone(&mut self) {
-        eventually("no other session holds a snapshot", async || {
-            let others = "select count(*) from pg_stat_activity
-                          where datname = current_database() and pid <> pg_backend_pid() and backend_xmin is not null";
-            let others = sqlx::query(others).fetch_one(&mut self.connection).await.unwrap();
-            (others.get::<i64, _>(0) == 0).then_some(())
+        let others = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
+                        select count(*) from pg_stat_activity
+                        where datname = current_database() and pid <> pg_backend_pid() and backend_xmin is not null)";
+        eventually("what was explained is dead for everybody", async || {
+            let row = sqlx::query(others).fetch_one(&mut self.connection).await.unwrap();
+            (row.get::<i64, _>(0) >= BEHIND.load(Ordering::Relaxed) && row.get::<i64, _>(1) == 0).then_some(())
         })
         .await;
     }
@@ -138,6 +146,9 @@ impl Lane {
         let row = sqlx::query(explain).persistent(false).fetch_one(&mut *transaction).await;
         let row = row.unwrap_or_else(|error| panic!("{statement}: {error}"));
         transaction.rollback().await.unwrap();
+        let behind = sqlx::query("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint");
+        let behind = behind.fetch_one(&mut self.connection).await.unwrap().get(0);
+        BEHIND.fetch_max(behind, Ordering::Relaxed);
         Plan::of(&row.get_unchecked::<String, _>(0))
     }
 }
