@@ -162,7 +162,10 @@ async fn five_schedulers_take_each_tick_once() {
     let effects = "select count(*) - count(distinct label) from :schema.done";
     assert_eq!(floor.sandbox.number(effects).await, 0);
     drop(guard);
-    let said: Vec<_> = logs.lines().into_iter().filter(|line| !line.contains("pool is smaller")).collect();
+    // What a small pool and a busy server have said is no schedule's matter.
+    let others = ["pool is smaller", "claims pass over many dead rows", "claims begin at the head again"];
+    let said = logs.lines().into_iter().filter(|line| !others.iter().any(|other| line.contains(other)));
+    let said: Vec<_> = said.collect();
     assert_eq!(said, [""; 0]);
 }
 

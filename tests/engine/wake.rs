@@ -87,6 +87,8 @@ async fn poll_only_finds_the_work_of_others() {
     let proxy = proxy::start().await;
     let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).poll_only().build().await.unwrap();
     let worker = Worker::start(outbox);
+    // Its first claims are behind it, so that what comes now is found by a poll.
+    eventually("it polls", async || (proxy.all().count("claim") > 2).then_some(())).await;
     let elsewhere = floor.outbox(&["desk.note"]).poll_only().build().await.unwrap();
     let event = ask(&elsewhere, "a", []).await;
     floor.until("desk.note", event, "succeeded").await;
