@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outbox_core::transition::{Next, Reason};
 use outbox_testing::eventually;
+use outbox_testing::fault::Point;
 use sqlx::types::Uuid;
 
 use crate::conformance::{claim, register, settle_batch};
@@ -166,7 +167,7 @@ async fn a_locked_row_delays_only_itself() {
     worker.stop().await;
 }
 
-/// O9: when the answer of a settle is lost, or the connection breaks under it, the same outcomes are sent again and nothing is
+/// O9: when a settle does not arrive, its answer is lost, or the connection breaks under it, the same outcomes are sent again and nothing is
 /// run twice: no outcome is lost.
 #[tokio::test]
 async fn a_broken_connection_loses_no_outcome() {
@@ -174,9 +175,12 @@ async fn a_broken_connection_loses_no_outcome() {
     let proxy = proxy::start().await;
     let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note", "desk.once"]).lease(Duration::from_secs(30));
     let worker = Worker::start(outbox.build().await.unwrap());
+    let unsent = proxy.cut_at(Point::before("settle").every_time());
     ask_many(&worker.outbox, 40, [fail("once")]).await;
-    let lost = proxy.cut_at(proxy::committed("settle").every_time());
     let cut = async {
+        eventually("three did not arrive", async || (unsent.reached() >= 3).then_some(())).await;
+        let lost = proxy.cut_at(proxy::committed("settle").every_time());
+        drop(unsent);
         eventually("three answers were lost", async || (lost.reached() >= 3).then_some(())).await;
         drop(lost);
         proxy.of("outbox settle").cut();
