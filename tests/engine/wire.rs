@@ -44,9 +44,11 @@ impl Wire {
             let (mut client, mut server) = (client, server);
             // The first message has no type byte.
             let mut startup = true;
-            while let Some(kind) = forward(&mut client, &mut server, startup) {
-                if !startup {
-                    wire.0.lock().unwrap().push(kind);
+            while let Some((kind, message)) = read(&mut client, startup) {
+                // Written down before it is passed on: the answer may be there, and be looked at, before this thread goes on.
+                wire.0.lock().unwrap().extend(kind);
+                if server.write_all(&message).is_err() {
+                    break;
                 }
                 startup = false;
             }
@@ -60,8 +62,8 @@ impl Wire {
     }
 }
 
-/// Passes one message on; `None` when the client is gone.
-fn forward(client: &mut TcpStream, server: &mut TcpStream, startup: bool) -> Option<u8> {
+/// One message, and its type where it has one; `None` when the client is gone.
+fn read(client: &mut TcpStream, startup: bool) -> Option<(Option<u8>, Vec<u8>)> {
     let mut kind = [0_u8];
     if !startup {
         client.read_exact(&mut kind).ok()?;
@@ -70,9 +72,8 @@ fn forward(client: &mut TcpStream, server: &mut TcpStream, startup: bool) -> Opt
     client.read_exact(&mut length).ok()?;
     let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
     client.read_exact(&mut body).ok()?;
-    let message = [if startup { &[][..] } else { &kind[..] }, &length, &body].concat();
-    server.write_all(&message).ok()?;
-    Some(kind[0])
+    let kind = (!startup).then_some(kind[0]);
+    Some((kind, [kind.as_slice(), &length, &body].concat()))
 }
 
 /// Messages, a letter each.
