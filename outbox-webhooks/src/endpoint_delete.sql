@@ -1,0 +1,1 @@
+delete from :schema.webhook_endpoint where id = $1

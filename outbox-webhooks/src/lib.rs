@@ -1,0 +1,73 @@
+//! Outgoing webhooks on `outbox`.
+//!
+//! Each event goes to the endpoints that want it: signed as [Standard Webhooks] has it, retried for two hours, logged call by call, and
+//! never sent into your own network.
+//!
+//! [Standard Webhooks]: https://www.standardwebhooks.com
+
+mod secret;
+mod signature;
+mod verify;
+
+#[cfg(feature = "sender")]
+mod address;
+#[cfg(feature = "sender")]
+mod builder;
+#[cfg(feature = "sender")]
+mod call;
+#[cfg(feature = "sender")]
+mod connect;
+#[cfg(feature = "sender")]
+mod deliver;
+#[cfg(feature = "sender")]
+mod endpoint;
+#[cfg(feature = "sender")]
+mod event;
+#[cfg(feature = "sender")]
+mod fan_out;
+#[cfg(feature = "sender")]
+mod id;
+#[cfg(feature = "sender")]
+mod judge;
+#[cfg(feature = "sender")]
+mod log;
+#[cfg(feature = "sender")]
+mod migrate;
+#[cfg(feature = "sender")]
+mod prune;
+#[cfg(feature = "sender")]
+mod record;
+#[cfg(feature = "sender")]
+mod redeliver;
+#[cfg(feature = "sender")]
+mod retry_after;
+#[cfg(feature = "sender")]
+mod rotate;
+#[cfg(feature = "sender")]
+mod route;
+#[cfg(feature = "sender")]
+mod schema;
+#[cfg(feature = "sender")]
+mod target;
+#[cfg(feature = "sender")]
+mod webhooks;
+
+pub use secret::{Secret, SecretError};
+pub use signature::{ID, SIGNATURE, TIMESTAMP, sign};
+pub use verify::{TOLERANCE, Verified, Verifier, VerifyError};
+
+#[cfg(feature = "sender")]
+pub use self::{
+    builder::{SettingError, WebhooksBuilder},
+    connect::{CertificateError, Resolve},
+    endpoint::{Created, Endpoint, EndpointChange, EndpointError, NewEndpoint},
+    event::EndpointDisabled,
+    fan_out::VIA_WEBHOOK,
+    id::{DeliveryId, EndpointId, ParseIdError},
+    log::{Delivery, DeliveryAttempt, DeliveryStatus},
+    migrate::MigrateError,
+    redeliver::RedeliverError,
+    route::Outgoing,
+    target::UrlError,
+    webhooks::Webhooks,
+};

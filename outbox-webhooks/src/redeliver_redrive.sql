@@ -1,0 +1,1 @@
+select :schema.redrive($1)

@@ -1,0 +1,1 @@
+select true from :schema.webhook_endpoint where id = $1 for update
