@@ -18,13 +18,20 @@ pub(crate) struct Reconnect {
     service: &'static str,
     vitals: Arc<Vitals>,
     failures: u32,
+    quiet: bool,
 }
 
-const POLICY: Backoff = Backoff::exponential(Duration::from_millis(100), Duration::from_millis(1_500));
+pub(crate) const POLICY: Backoff = Backoff::exponential(Duration::from_millis(100), Duration::from_millis(1_500));
 
 impl Reconnect {
     pub(crate) fn of(outbox: &Outbox, service: &'static str) -> Self {
-        Self { service, vitals: Arc::clone(outbox.vitals()), failures: 0 }
+        Self { service, vitals: Arc::clone(outbox.vitals()), failures: 0, quiet: false }
+    }
+
+    /// For a service of which another one tells that the database is away.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
     }
 
     /// All is well again.
@@ -44,7 +51,11 @@ impl Reconnect {
         self.failures = self.failures.saturating_add(1);
         let delay = POLICY.delay(self.failures, rand::random());
         let (service, failures, again_in, text) = (self.service, self.failures, format!("{delay:.1?}"), told(error));
-        tracing::warn!(service, failures, again_in, error = text, "{}", meaning(error.class()));
+        if self.quiet {
+            tracing::debug!(service, failures, again_in, error = text, "{}", meaning(error.class()));
+        } else {
+            tracing::warn!(service, failures, again_in, error = text, "{}", meaning(error.class()));
+        }
         self.vitals.failing(service, failures, text);
         async move {
             tokio::select! {
@@ -63,7 +74,7 @@ impl Drop for Reconnect {
 }
 
 /// What an error of this class means to who reads the log.
-fn meaning(class: Class) -> &'static str {
+pub(crate) fn meaning(class: Class) -> &'static str {
     match class {
         Class::Connection => "the database did not answer, trying again",
         Class::Conflict => "others changed the same rows at once, trying again",

@@ -318,6 +318,7 @@ impl OutboxBuilder {
             vitals: Arc::default(),
             executing: Executing::default(),
             hand_over: Arc::default(),
+            live: Arc::default(),
         });
         scope::register(&inner);
         Outbox::from_inner(inner)

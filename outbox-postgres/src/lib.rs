@@ -8,7 +8,8 @@
 //! - `step/` is what happens to a row: one verb, one function, one statement beside it, no timing.
 //! - `service/` is when: one loop each, no SQL. The *worker* claims and runs, the *settler* settles, the *lease keeper* renews
 //!   apart from both, *upkeep* rescues, backfills and makes partitions, the *cleaner* prunes and vacuums, the
-//!   *scheduler* takes the ticks of schedules, the *listener* hears of other processes' commits.
+//!   *scheduler* takes the ticks of schedules, the *listener* hears of other processes' commits, the *feed* reads for live streams.
+//! - [`LiveStreams`] show committed events to whoever looks on now.
 //!
 //! A job's way:
 //!
@@ -36,6 +37,7 @@ mod identity;
 mod in_transaction;
 mod jsonb;
 mod lane;
+mod live;
 mod migrate;
 mod opening;
 mod operations;
@@ -66,6 +68,7 @@ pub use health::Health;
 pub use jsonb::Refusal;
 #[doc(hidden)]
 pub use lane::session_of_a_lane;
+pub use live::{Live, LiveError, LivePosition, LiveStream, LiveStreams, LiveSubscription, Missed};
 #[doc(hidden)]
 pub use migrate::Migrator;
 pub use migrate::{migrate, migrate_schema};

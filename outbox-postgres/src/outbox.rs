@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use outbox_core::{Event, Job, Metadata, Registry, Schedule, SubscriberDescriptor, TypeMap};
 use sqlx::postgres::PgConnectOptions;
@@ -18,6 +18,7 @@ use crate::fan_out::FanOut;
 use crate::hand_over::HandOver;
 use crate::health::Health;
 use crate::lane::Lane;
+use crate::live::{Hub, LiveStreams};
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
@@ -51,6 +52,7 @@ pub(crate) struct Inner {
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) executing: Executing,
     pub(crate) hand_over: Arc<HandOver>,
+    pub(crate) live: Arc<Hub>,
 }
 
 impl Inner {
@@ -141,7 +143,7 @@ impl Outbox {
     /// Runs this process's worker until `shutdown` is ready: claims due jobs, runs and settles them, takes over the jobs of
     /// workers that died, reconnects by itself.
     ///
-    /// On shutdown nothing more is claimed, handlers see their `Cancellation`, and what is not finished within the shutdown
+    /// On shutdown [live streams](Self::live) end, nothing more is claimed, handlers see their `Cancellation`, and what is not finished within the shutdown
     /// budget is given back at once, due now and uncharged.
     ///
     /// # Errors
@@ -179,6 +181,12 @@ impl Outbox {
         Health::of(self.vitals(), self.config().lease, Roster::of(self).most_executions(self))
     }
 
+    /// Live streams: committed events as they commit, best effort, for whoever looks on now.
+    #[must_use]
+    pub fn live(&self) -> LiveStreams {
+        LiveStreams::new(self.clone())
+    }
+
     /// What is linked into this binary, as `event -> [handlers]`.
     #[must_use]
     pub fn registry(&self) -> &Registry {
@@ -195,6 +203,10 @@ impl Outbox {
     #[must_use]
     pub fn pool(&self) -> &PgPool {
         &self.inner.pool
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<Inner> {
+        Arc::downgrade(&self.inner)
     }
 
     pub(crate) fn inner(&self) -> &Inner {

@@ -19,6 +19,8 @@ const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) struct Wake {
     /// Wakes this process's worker. One permit is kept, so a kick between a claim and the wait behind it is not lost.
     pub(crate) local: Notify,
+    /// Wakes the feed of its live streams, in the same way. Where there is none, a permit is all that it costs.
+    pub(crate) live: Notify,
     channel: String,
     /// No NOTIFY at all: poll-only mode.
     silent: bool,
@@ -34,6 +36,7 @@ impl Wake {
     pub(crate) fn new(lane: Lane, channel: String, silent: bool, debounce: Duration) -> Self {
         Self {
             local: Notify::new(),
+            live: Notify::new(),
             channel,
             silent,
             debounce,
@@ -57,9 +60,10 @@ impl Wake {
         lane.run(NOTIFY_LIMIT, async |connection| connection.execute(AssertSqlSafe(text)).await.map(drop)).await
     }
 
-    /// Work has become due: wakes the local worker at once, and others by NOTIFY on the leading edge.
+    /// Work has become due: wakes the local worker and the local live streams at once, and others by NOTIFY on the leading edge.
     pub(crate) fn kick(self: &Arc<Self>) {
         self.local.notify_one();
+        self.live.notify_one();
         if self.silent || self.wanted.swap(true, Ordering::SeqCst) {
             return;
         }

@@ -28,6 +28,7 @@ mod health;
 mod in_transaction;
 mod lease;
 mod linkage;
+mod live;
 mod logs;
 mod migrate;
 mod migrator;

@@ -17,7 +17,7 @@ use crate::proxy;
 const HOUR: Duration = Duration::from_hours(1);
 
 /// A pooler of the test's own before the tests' server.
-async fn pooler() -> Pooler {
+pub async fn pooler() -> Pooler {
     let server = Sandbox::server_url().await;
     tokio::task::spawn_blocking(move || Pooler::before(&server))
         .await

@@ -12,7 +12,7 @@ use super::cleaner::Cleaner;
 use super::floor::Floor;
 use super::in_hand::InHand;
 use super::lease_keeper::LeaseKeeper;
-use super::listener;
+use super::listener::{self, Ears};
 use super::lookout::Lookout;
 use super::roster::Roster;
 use super::scheduler::Scheduler;
@@ -144,7 +144,7 @@ impl Epoch {
             services.push(watched(&broken, scheduler.run()));
         }
         if outbox.config().listens() {
-            services.push(watched(&broken, listener::run(outbox.clone(), stop.clone())));
+            services.push(watched(&broken, listener::run(outbox.clone(), Ears::Worker, stop.clone())));
         }
         services.push(watched(&broken, settler.run()));
         Self { stop, kill, give_up, broken, services }

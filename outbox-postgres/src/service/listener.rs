@@ -26,6 +26,46 @@ const UNPROVEN_LIMIT: Duration = Duration::from_secs(15);
 /// When a connection that never heard anything is tried again.
 const DEAF_DELAY: Duration = Duration::from_mins(1);
 
+/// For whom it listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ears {
+    Worker,
+    /// The feed of live streams, in a process with or without a worker.
+    Live,
+}
+
+impl Ears {
+    /// Somebody published, or may have.
+    fn wake(self, outbox: &Outbox) {
+        match self {
+            Self::Worker => outbox.inner().wake.local.notify_one(),
+            Self::Live => outbox.inner().wake.live.notify_one(),
+        }
+    }
+
+    /// A feed polls as often whatever is heard.
+    fn tell(self, outbox: &Outbox, listening: Listening) {
+        if self == Self::Worker {
+            outbox.vitals().listening_is(listening);
+        }
+    }
+
+    fn reconnect(self, outbox: &Outbox) -> Reconnect {
+        match self {
+            Self::Worker => Reconnect::of(outbox, "listen"),
+            // The feed itself tells of a database that is away.
+            Self::Live => Reconnect::of(outbox, "live listen").quiet(),
+        }
+    }
+
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::Worker => "outbox listen",
+            Self::Live => "outbox live listen",
+        }
+    }
+}
+
 /// Why a connection is given up.
 enum Lost {
     Failed(LaneError),
@@ -36,17 +76,16 @@ enum Lost {
 }
 
 /// Listens until it is stopped, and connects again for as long as that takes.
-pub(crate) async fn run(outbox: Outbox, stop: CancellationToken) {
-    let vitals = std::sync::Arc::clone(outbox.vitals());
-    let mut reconnect = Reconnect::of(&outbox, "listen");
+pub(crate) async fn run(outbox: Outbox, ears: Ears, stop: CancellationToken) {
+    let mut reconnect = ears.reconnect(&outbox);
     while !stop.is_cancelled() {
-        vitals.listening_is(Listening::Connecting);
+        ears.tell(&outbox, Listening::Connecting);
         let lost = tokio::select! {
             () = stop.cancelled() => break,
-            lost = listen(&outbox, &mut reconnect) => lost,
+            lost = listen(&outbox, ears, &mut reconnect) => lost,
         };
-        // The worker polls more often from now on.
-        outbox.inner().wake.local.notify_one();
+        // A worker polls more often from now on.
+        ears.wake(&outbox);
         match lost {
             Lost::Failed(error) => reconnect.failed(&error, &stop).await,
             Lost::Silent { before: true } => {
@@ -55,7 +94,7 @@ pub(crate) async fn run(outbox: Outbox, stop: CancellationToken) {
                 );
             }
             Lost::Silent { before: false } => {
-                vitals.listening_is(Listening::Deaf);
+                ears.tell(&outbox, Listening::Deaf);
                 tracing::warn!(
                     "notifications do not arrive here, so the work of other processes is found by polling; behind a transaction \
                      pooler say `.transaction_pooler()`, or give the engine a direct connection"
@@ -67,13 +106,13 @@ pub(crate) async fn run(outbox: Outbox, stop: CancellationToken) {
             }
         }
     }
-    vitals.listening_is(Listening::Off);
+    ears.tell(&outbox, Listening::Off);
 }
 
 /// Connects and listens until the connection is lost.
-async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Lost {
+async fn listen(outbox: &Outbox, ears: Ears, reconnect: &mut Reconnect) -> Lost {
     let own = format!("outbox_{}", Uuid::new_v4().simple());
-    let connected = timeout(lane::CONNECT_LIMIT, connect(outbox, &own)).await;
+    let connected = timeout(lane::CONNECT_LIMIT, connect(outbox, ears, &own)).await;
     let mut listener = match connected {
         Ok(Ok(listener)) => listener,
         // It is the listener's own pool, of one connection, that "timed out": a user would look for the fault in his.
@@ -83,17 +122,17 @@ async fn listen(outbox: &Outbox, reconnect: &mut Reconnect) -> Lost {
         Ok(Err(error)) => return Lost::Failed(error.into()),
     };
     // Whatever was committed before this LISTEN took hold.
-    outbox.inner().wake.local.notify_one();
+    ears.wake(outbox);
     let heard = Notify::new();
     tokio::select! {
-        error = hear(outbox, &mut listener, &own, &heard) => Lost::Failed(error.into()),
-        lost = prove(outbox, &own, &heard, reconnect) => lost,
+        error = hear(outbox, ears, &mut listener, &own, &heard) => Lost::Failed(error.into()),
+        lost = prove(outbox, ears, &own, &heard, reconnect) => lost,
     }
 }
 
-async fn connect(outbox: &Outbox, own: &str) -> Result<PgListener, sqlx::Error> {
+async fn connect(outbox: &Outbox, ears: Ears, own: &str) -> Result<PgListener, sqlx::Error> {
     // A pool of its own, of one connection: a listener must never share one.
-    let options = outbox.engine_options().as_ref().clone().application_name("outbox listen");
+    let options = outbox.engine_options().as_ref().clone().application_name(ears.purpose());
     let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(lane::CONNECT_LIMIT).connect_lazy_with(options);
     let mut listener = PgListener::connect_with(&pool).await?;
     // It would connect again without the settings, and without our backoff.
@@ -103,12 +142,12 @@ async fn connect(outbox: &Outbox, own: &str) -> Result<PgListener, sqlx::Error> 
     Ok(listener)
 }
 
-/// Wakes the worker at each notification of others; one of our own only proves that the connection works.
-async fn hear(outbox: &Outbox, listener: &mut PgListener, own: &str, heard: &Notify) -> sqlx::Error {
+/// Wakes whoever it listens for at each notification of others; one of our own only proves that the connection works.
+async fn hear(outbox: &Outbox, ears: Ears, listener: &mut PgListener, own: &str, heard: &Notify) -> sqlx::Error {
     loop {
         match listener.try_recv().await {
             Ok(Some(notification)) if notification.channel() == own => heard.notify_one(),
-            Ok(Some(_)) => outbox.inner().wake.local.notify_one(),
+            Ok(Some(_)) => ears.wake(outbox),
             Ok(None) => return sqlx::Error::Io(std::io::ErrorKind::ConnectionAborted.into()),
             Err(error) => return error,
         }
@@ -117,7 +156,7 @@ async fn hear(outbox: &Outbox, listener: &mut PgListener, own: &str, heard: &Not
 
 /// Sends to itself, by another connection, and waits for it. A pooler would hand back over the same connection what it does not
 /// hand on to a waiting one.
-async fn prove(outbox: &Outbox, own: &str, heard: &Notify, reconnect: &mut Reconnect) -> Lost {
+async fn prove(outbox: &Outbox, ears: Ears, own: &str, heard: &Notify, reconnect: &mut Reconnect) -> Lost {
     let mut proven = Instant::now();
     let mut before = false;
     loop {
@@ -127,7 +166,7 @@ async fn prove(outbox: &Outbox, own: &str, heard: &Notify, reconnect: &mut Recon
             }
             (proven, before) = (Instant::now(), true);
             reconnect.succeeded();
-            outbox.vitals().listening_is(Listening::Hears);
+            ears.tell(outbox, Listening::Hears);
             sleep(PROVE_EVERY).await;
         } else if proven.elapsed() > UNPROVEN_LIMIT {
             return Lost::Failed(LaneError::Deadline(UNPROVEN_LIMIT));

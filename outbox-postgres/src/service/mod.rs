@@ -5,6 +5,7 @@ mod dead_rows;
 mod dispatcher;
 mod drain;
 mod epoch;
+pub(crate) mod feed;
 mod floor;
 mod in_hand;
 mod lease_keeper;
@@ -33,6 +34,7 @@ use crate::outbox::Outbox;
 pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
     let _running = Running::claim(outbox)?;
     let _stage = Staged::enter(outbox);
+    outbox.inner().live.reopen();
     // Fires when the shutdown is asked for, and when this future is dropped.
     let stop = CancellationToken::new();
     let _stop_on_drop = stop.clone().drop_guard();
@@ -47,6 +49,8 @@ pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()>) -> 
         ended = &mut epochs => return ended,
         () = shutdown => {
             outbox.vitals().enter(Stage::Stopping);
+            // A server that shuts down waits for its open responses.
+            outbox.inner().live.close();
             stop.cancel();
         }
     }

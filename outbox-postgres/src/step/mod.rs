@@ -13,6 +13,7 @@ pub(crate) mod claim;
 pub(crate) mod declare;
 pub(crate) mod enqueue;
 pub(crate) mod failed;
+pub(crate) mod live;
 pub(crate) mod look;
 pub(crate) mod partition;
 pub(crate) mod prune;
@@ -66,6 +67,8 @@ statements!(
     enqueue,
     failed,
     lift,
+    live,
+    live_open,
     look,
     publish,
     publish_keyed,

@@ -42,13 +42,14 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
         // Its one right, to set the sequence, is asked for when it runs: the tests above see it refused.
         assert!(allowed.remove("survey_connections"), "every role may know how many connections it may have");
         assert!(allowed.remove("vacuum_look"), "and read the statistics");
+        assert!(allowed.remove("live_open"), "and see whose transactions are open");
         for setting in ["bound", "lift"] {
             assert!(allowed.remove(setting), "and make settings of its own transaction");
         }
         let allowed: Vec<_> =
             allowed.iter().map(String::as_str).filter(|name| role == "worker" || *name != "backfill_fence").collect();
         match role {
-            "worker" => assert_eq!(allowed.len() + 4, files.len(), "{allowed:?}"),
+            "worker" => assert_eq!(allowed.len() + 5, files.len(), "{allowed:?}"),
             "publisher" => assert_eq!(allowed, ["enqueue", "publish", "publish_keyed"]),
             "reader" => {
                 assert_eq!(
@@ -72,6 +73,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                     "backfill_barrier",
                     "backfill_lock",
                     "failed",
+                    "live",
                     "look",
                     "recover",
                     "rescue_held",

@@ -1,0 +1,254 @@
+//! Who looks on in this process: every stream, the feed that they share, and the last events.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use outbox_core::{Envelope, name};
+
+use super::position::LivePosition;
+use super::queue::{Limits, Missed, Queue};
+use super::ring::Ring;
+
+/// What a stream wants, as far as the feed decides it: by comparing texts, and by nothing of the application's.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wants {
+    pub(crate) patterns: Vec<String>,
+    pub(crate) tenant: Option<String>,
+}
+
+impl Wants {
+    fn type_of(&self, event_type: &str) -> bool {
+        self.patterns.iter().any(|pattern| name::matches(pattern, event_type))
+    }
+
+    fn event(&self, event: &Envelope) -> bool {
+        self.type_of(&event.name) && (self.tenant.is_none() || self.tenant == event.metadata.tenant)
+    }
+}
+
+/// One stream, as the feed sees it.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    wants: Wants,
+    queue: Mutex<Queue>,
+    /// What it is told when the feed stands.
+    first: Missed,
+}
+
+impl Seat {
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// From where a stream goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum From {
+    Now,
+    Position(LivePosition),
+    /// It was given something that is no position.
+    Nowhere,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Feed {
+    None,
+    /// It is not known yet from where on events are complete.
+    Starting,
+    Stands,
+}
+
+#[derive(Debug)]
+struct State {
+    seats: BTreeMap<u64, Arc<Seat>>,
+    next_seat: u64,
+    feed: Feed,
+    /// Which feed it is.
+    number: u32,
+    ring: Ring,
+    closed: bool,
+    /// Since when nobody has looked on.
+    empty_since: Instant,
+}
+
+/// The streams of one outbox.
+#[derive(Debug)]
+pub(crate) struct Hub(Mutex<State>);
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self(Mutex::new(State {
+            seats: BTreeMap::new(),
+            next_seat: 0,
+            feed: Feed::None,
+            number: 0,
+            ring: Ring::default(),
+            closed: false,
+            empty_since: Instant::now(),
+        }))
+    }
+}
+
+/// A new stream.
+pub(crate) struct Joined {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) number: u64,
+    /// There is no feed yet: it has to be started, as this one.
+    pub(crate) feed: Option<u32>,
+}
+
+impl Hub {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn join(&self, wants: Wants, limits: Limits, from: From) -> Joined {
+        let mut state = self.state();
+        let first = if matches!(from, From::Now) { Missed::Started } else { Missed::Forgotten };
+        let mut queue = Queue::new(limits);
+        if state.closed {
+            queue.end();
+        } else if state.feed == Feed::Stands {
+            let at = state.position();
+            match from {
+                From::Position(position) if state.remembers(position) => {
+                    queue.go_on(position);
+                    for event in state.ring.behind(position.event).into_iter().flatten() {
+                        if wants.event(event) {
+                            queue.push(event, state.number);
+                        } else {
+                            queue.pass(event.id, state.number);
+                        }
+                    }
+                }
+                _ => drop(queue.gap(first, at)),
+            }
+        }
+        let seat = Arc::new(Seat { wants, queue: Mutex::new(queue), first });
+        let number = state.next_seat;
+        state.next_seat += 1;
+        state.seats.insert(number, Arc::clone(&seat));
+        let feed = (state.feed == Feed::None && !state.closed).then(|| {
+            state.feed = Feed::Starting;
+            state.number = rand::random();
+            state.number
+        });
+        Joined { seat, number, feed }
+    }
+
+    pub(crate) fn leave(&self, number: u64) {
+        let mut state = self.state();
+        state.seats.remove(&number);
+        if state.seats.is_empty() {
+            state.empty_since = Instant::now();
+        }
+    }
+
+    /// The feed stands: from here on events are complete. Those that waited for it are told so; all of them are, and `why`, when it did
+    /// before and begins anew.
+    pub(crate) fn stand(&self, why: Missed) {
+        let mut state = self.state();
+        let anew = state.feed == Feed::Stands;
+        state.feed = Feed::Stands;
+        state.ring.clear();
+        let wakers = state.each(|seat, queue| queue.gap(if anew { why } else { seat.first }, None));
+        wake(state, wakers);
+    }
+
+    /// Hands events to whoever wants them.
+    pub(crate) fn deliver(&self, events: Vec<Arc<Envelope>>) {
+        let mut state = self.state();
+        let number = state.number;
+        let wakers = state.each(|seat, queue| {
+            let mut waker = None;
+            for event in &events {
+                if seat.wants.event(event) {
+                    waker = queue.push(event, number).or(waker);
+                } else {
+                    queue.pass(event.id, number);
+                }
+            }
+            waker
+        });
+        for event in events {
+            state.ring.push(event);
+        }
+        wake(state, wakers);
+    }
+
+    /// Events of these types, or of any, went by unread.
+    pub(crate) fn skip(&self, types: Option<&[String]>) {
+        let mut state = self.state();
+        state.ring.clear();
+        let wakers = state.each(|seat, queue| {
+            let concerned = types.is_none_or(|types| types.iter().any(|one| seat.wants.type_of(one)));
+            if concerned { queue.gap(Missed::Behind, None) } else { None }
+        });
+        wake(state, wakers);
+    }
+
+    /// Ends every stream, and every one that comes, until [`reopen`](Self::reopen).
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        let wakers = state.each(|_, queue| queue.end());
+        wake(state, wakers);
+    }
+
+    pub(crate) fn reopen(&self) {
+        self.state().closed = false;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state().seats.is_empty()
+    }
+
+    /// Whether the feed of this number may end: it is not the one, nobody has looked on for so long, or it is closed. Who joins later
+    /// starts another.
+    pub(crate) fn may_end(&self, feed: u32, linger: Duration) -> bool {
+        let mut state = self.state();
+        if state.number != feed || state.feed == Feed::None {
+            return true;
+        }
+        let may = state.closed || (state.seats.is_empty() && state.empty_since.elapsed() >= linger);
+        if may {
+            state.feed = Feed::None;
+            state.ring.clear();
+        }
+        may
+    }
+
+    /// The feed of this number is gone, for whatever reason. Those who still look on would wait for ever.
+    pub(crate) fn feed_is_gone(&self, feed: u32) {
+        let mut state = self.state();
+        if state.number != feed || state.feed == Feed::None {
+            return;
+        }
+        state.feed = Feed::None;
+        state.ring.clear();
+        let wakers = state.each(|_, queue| queue.end());
+        wake(state, wakers);
+    }
+}
+
+impl State {
+    fn position(&self) -> Option<LivePosition> {
+        self.ring.latest().map(|event| LivePosition { event, feed: self.number })
+    }
+
+    fn remembers(&self, position: LivePosition) -> bool {
+        position.feed == self.number && self.ring.behind(position.event).is_some()
+    }
+
+    fn each(&self, mut act: impl FnMut(&Seat, &mut Queue) -> Option<Waker>) -> Vec<Waker> {
+        self.seats.values().filter_map(|seat| act(seat, &mut seat.queue())).collect()
+    }
+}
+
+/// Outside of the lock: what a waker does is its task's matter.
+fn wake(state: MutexGuard<'_, State>, wakers: Vec<Waker>) {
+    drop(state);
+    wakers.into_iter().for_each(Waker::wake);
+}

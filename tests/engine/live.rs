@@ -1,0 +1,10 @@
+//! Live streams: committed events as they commit, and a word where some are missing.
+
+mod commits;
+mod ends;
+mod feed;
+mod gaps;
+mod outage;
+mod resume;
+mod watch;
+mod who;

@@ -1,0 +1,152 @@
+//! One feed a process: what wakes it, what it costs, and that it costs nothing where nobody looks on.
+
+use std::time::Instant;
+
+use outbox_testing::fault::Proxy;
+use outbox_testing::{Sandbox, eventually};
+use sqlx::PgPool;
+
+use super::watch::{Item, asked, next, onlooker, watch};
+use crate::floor::{Floor, ask};
+use crate::proxy;
+use crate::support::skipped_behind_a_pooler;
+
+/// S1-13: one feed in a process reads for any number of streams, by one connection and one that listens, and each event is read once;
+/// a second process has its own, and everybody sees every event.
+#[tokio::test]
+async fn one_feed_reads_for_all_streams_of_a_process() {
+    let floor = Floor::new().await;
+    let proxies = [proxy::start().await, proxy::start().await];
+    let mut processes = Vec::new();
+    for proxy in &proxies {
+        let outbox = floor.outbox_on(proxy::pool(proxy), &[]).build().await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..50 {
+            streams.push(watch(&outbox, "work.*").await);
+        }
+        processes.push((outbox, streams));
+    }
+    let reads = || proxies.iter().map(|proxy| proxy.of("outbox live").count("live")).sum::<u64>();
+    let before = reads();
+    let begun = Instant::now();
+    for n in 0..10 {
+        let event = ask(&processes[n % 2].0, &format!("n{n}"), []).await;
+        for stream in processes.iter_mut().flat_map(|(_, streams)| streams) {
+            assert_eq!(next(stream).await, Item::Event(event));
+        }
+    }
+    // Of each process one for each commit of its own, one for each NOTIFY, and those of the clock; not one for each of its streams.
+    let most = 2 * 2 * 10 + 2 * (begun.elapsed().as_secs() / 2 + 2);
+    assert!(reads() - before <= most, "{} reads, {most} at most", reads() - before);
+    for proxy in &proxies {
+        assert_eq!(proxy.of("outbox live").made(), 1);
+        assert!(proxy.of("outbox live listen").made() <= 1);
+    }
+}
+
+/// S1-24: a commit of another process wakes the feed by NOTIFY, on a connection of its own: ten events, one behind the other, come in
+/// a fraction of what ten polls take.
+#[tokio::test]
+async fn a_commit_elsewhere_wakes_the_feed() {
+    if skipped_behind_a_pooler("nobody listens behind a pooler") {
+        return;
+    }
+    let floor = Floor::new().await;
+    let (outbox, elsewhere) = (onlooker(&floor).await, onlooker(&floor).await);
+    let mut stream = watch(&outbox, "work.*").await;
+    let listens =
+        "select count(*) from pg_stat_activity where application_name = 'outbox live listen' and query like '%LISTEN%'";
+    eventually("it listens", async || (floor.sandbox.number(listens).await > 0).then_some(())).await;
+    let begun = Instant::now();
+    for n in 0..10 {
+        let event = ask(&elsewhere, &format!("n{n}"), []).await;
+        assert_eq!(next(&mut stream).await, Item::Event(event));
+    }
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+/// S1-9, S1-25: without any notification every event is seen all the same, by the poll of two seconds, which is counted from the last
+/// read and runs whether it listens or not.
+#[tokio::test]
+async fn without_notifications_it_polls() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let deaf = floor.outbox_on(proxy::pool(&proxy), &[]).poll_only().build().await.unwrap();
+    let elsewhere = floor.outbox(&[]).poll_only().build().await.unwrap();
+    let mut stream = watch(&deaf, "work.*").await;
+    for n in 0..3 {
+        let event = ask(&elsewhere, &format!("n{n}"), []).await;
+        assert_eq!(next(&mut stream).await, Item::Event(event));
+    }
+    let (begun, before) = (Instant::now(), proxy.all().count("live"));
+    eventually("it has polled twice", async || (proxy.all().count("live") >= before + 2).then_some(())).await;
+    assert!(begun.elapsed().as_millis() >= 1_900, "two polls within {:?}", begun.elapsed());
+    assert_eq!(proxy.of("outbox live listen").made(), 0);
+    // One that listens polls too.
+    let proxy = proxy::start().await;
+    let hears = floor.outbox_on(proxy::pool(&proxy), &[]).build().await.unwrap();
+    let mut stream = watch(&hears, "work.*").await;
+    let event = ask(&elsewhere, "not notified", []).await;
+    assert_eq!(next(&mut stream).await, Item::Event(event));
+}
+
+/// A commit of the same process wakes its feed at once, without NOTIFY and without a poll.
+#[tokio::test]
+async fn a_commit_here_is_seen_at_once() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&[]).poll_only().build().await.unwrap();
+    let mut stream = watch(&outbox, "work.*").await;
+    let begun = Instant::now();
+    for n in 0..10 {
+        let event = ask(&outbox, &format!("n{n}"), []).await;
+        assert_eq!(next(&mut stream).await, Item::Event(event));
+    }
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+/// Where nobody looks on nothing is read, no connection is made, and a publish sends what it sends without live streams.
+#[tokio::test]
+async fn it_costs_nothing_where_nobody_looks_on() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &[]).poll_only().build().await.unwrap();
+    let publish = async |n: u32| {
+        let before = proxy.all().statements();
+        let mut tx = outbox.begin().await.unwrap();
+        outbox.publish(&mut tx, &asked(&n.to_string())).await.unwrap();
+        tx.commit().await.unwrap();
+        let after = proxy.all().statements();
+        let sent = |(name, count): (&String, &u64)| (name.clone(), count - before.get(name).unwrap_or(&0));
+        after.iter().map(sent).filter(|(name, count)| *count > 0 && name != "live").collect::<Vec<_>>()
+    };
+    publish(0).await;
+    let alone = publish(1).await;
+    assert_eq!((proxy.of("outbox live").made(), proxy.all().count("live"), proxy.all().count("live_open")), (0, 0, 0));
+    let mut stream = watch(&outbox, "*").await;
+    let watched = publish(2).await;
+    assert!(matches!(next(&mut stream).await, Item::Event(_)));
+    let of_publishing = |sent: Vec<(String, u64)>| {
+        sent.into_iter().filter(|(name, _)| !Sandbox::is_pooled() || name.starts_with("publish")).collect::<Vec<_>>()
+    };
+    assert_eq!(of_publishing(alone), of_publishing(watched));
+}
+
+/// It works through a transaction pooler, where no notification is ever heard: by polling, and with nothing left in the session.
+#[tokio::test]
+async fn it_works_through_a_transaction_pooler() {
+    let floor = Floor::new().await;
+    let pooler = crate::pooler::pooler().await;
+    let proxy = Proxy::start(pooler.url()).unwrap();
+    let through = |pool: PgPool| outbox::Outbox::builder(pool).schema(floor.sandbox.schema()).transaction_pooler();
+    let outbox = through(proxy::pool(&proxy)).registry(crate::linkage::only_events()).build().await.unwrap();
+    let elsewhere = onlooker(&floor).await;
+    let mut stream = watch(&outbox, "work.*").await;
+    let mut open = elsewhere.begin().await.unwrap();
+    let late = super::watch::publish_in(&elsewhere, &mut open, "late").await;
+    let here = ask(&outbox, "here", []).await;
+    assert_eq!(next(&mut stream).await, Item::Event(here));
+    open.commit().await.unwrap();
+    assert_eq!(next(&mut stream).await, Item::Event(late));
+    let live = proxy.of("outbox live").statements();
+    assert_eq!(live.keys().map(String::as_str).collect::<Vec<_>>(), ["begin", "commit", "live", "live_open"]);
+}
