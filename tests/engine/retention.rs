@@ -422,16 +422,19 @@ async fn no_chore_reads_a_table_as_a_whole() {
     };
     for chore in ["succeeded", "events", "failed", "attempts", "inbox", "publish_keys"] {
         let mut tx = sandbox.pool().begin().await.unwrap();
+        // Beside its own, a session counts those of its earlier transactions that it has not reported yet, which it does once a second.
+        let before = scans(&mut tx).await;
         for _ in 0..3 {
             let some = call(&sandbox, &mut tx, chore, "365 days", 500).await;
             assert!(some.gone <= 500, "{chore}: {some:?}");
         }
-        assert_eq!(scans(&mut tx).await, 0, "{chore}");
+        assert_eq!(scans(&mut tx).await - before, 0, "{chore}");
         tx.rollback().await.unwrap();
     }
     let mut tx = sandbox.pool().begin().await.unwrap();
+    let before = scans(&mut tx).await;
     tx.execute(filled(&sandbox, "select count(payload) from :schema.job_live")).await.unwrap();
-    assert_eq!(scans(&mut tx).await, 1, "what is counted");
+    assert_eq!(scans(&mut tx).await - before, 1, "what is counted");
 }
 
 /// Nothing is done twice: a chore is done once an hour at most, whichever node asks.

@@ -11,6 +11,9 @@ use super::pace::Pace;
 use super::roster::Roster;
 use crate::step::claim::{Claimed, Wanted};
 
+/// A handler's share of a claim that is worth entering its range for, where there are more backlogs than one claim holds.
+const SHARE: u32 = 100;
+
 /// A job with its handler's number and the slot's kind, to be given back when it is done.
 #[derive(Debug)]
 pub(crate) struct Started {
@@ -41,6 +44,8 @@ pub(crate) struct Dispatcher {
     ahead: Vec<bool>,
     /// Who comes first in the next claim, and in the next start: two, or they would go in step.
     claim_turn: usize,
+    /// Who is the first of those with a backlog to have a share of the next claim.
+    share_turn: usize,
     turn: usize,
     batch: u32,
     prefetch: u32,
@@ -59,6 +64,7 @@ impl Dispatcher {
             backlog: vec![true; handlers],
             ahead: vec![false; handlers],
             claim_turn: 0,
+            share_turn: 0,
             turn: 0,
             batch,
             prefetch,
@@ -79,8 +85,8 @@ impl Dispatcher {
             most: signed(most),
             ..self.blank.clone()
         };
-        let ranges = self.roster.ranges();
         let limits = self.limits(most, room);
+        let ranges = self.roster.ranges();
         for place in 0..ranges.len() {
             let number = (place + self.claim_turn) % ranges.len();
             let range = ranges[number];
@@ -125,18 +131,38 @@ impl Dispatcher {
 
     /// How many jobs of each handler to ask for. Handlers with a backlog share `most` evenly, and what one has no room for is the
     /// others': the claim locks whatever it asks for, before it takes `most` of it.
-    fn limits(&self, most: u32, room: u32) -> Vec<u32> {
+    fn limits(&mut self, most: u32, room: u32) -> Vec<u32> {
         let mut limits: Vec<u32> = (0..self.queues.len()).map(|handler| self.limit(handler, room).min(most)).collect();
-        let mut busy: Vec<usize> = (0..limits.len()).map(|place| (place + self.claim_turn) % limits.len()).collect();
-        busy.retain(|handler| self.backlog[*handler]);
-        busy.sort_by_key(|handler| limits[*handler]);
-        let (mut left, mut sharers) = (most, u32::try_from(busy.len()).unwrap_or(u32::MAX));
-        for handler in busy {
-            limits[handler] = limits[handler].min(left.div_ceil(sharers));
+        let mut sharers = self.sharers(&mut limits, most);
+        sharers.sort_by_key(|handler| limits[*handler]);
+        let (mut left, mut others) = (most, u32::try_from(sharers.len()).unwrap_or(u32::MAX));
+        for handler in sharers {
+            limits[handler] = limits[handler].min(left.div_ceil(others));
             left -= limits[handler];
-            sharers -= 1;
+            others -= 1;
         }
         limits
+    }
+
+    /// Which handlers with a backlog share this claim: as many as get a share that is worth its range, in turns; the others wait for
+    /// the next one. Entering a range costs the same for one job as for a hundred, and more where other workers' running jobs stand at
+    /// its head.
+    fn sharers(&mut self, limits: &mut [u32], most: u32) -> Vec<usize> {
+        let (mut sharers, mut left, first) = (Vec::new(), most, self.share_turn);
+        for place in 0..limits.len() {
+            let handler = (place + first) % limits.len();
+            if !self.backlog[handler] || limits[handler] == 0 {
+                continue;
+            }
+            if left == 0 {
+                limits[handler] = 0;
+                continue;
+            }
+            left = left.saturating_sub(limits[handler].min(SHARE));
+            sharers.push(handler);
+            self.share_turn = (handler + 1) % limits.len();
+        }
+        sharers
     }
 
     /// How many jobs of a handler there is room for. Without a backlog only what its free slots take, so that looking costs little;
@@ -347,6 +373,27 @@ mod tests {
         let mut available = [("b.quick", 1_000)];
         fill(&mut dispatcher, &mut available);
         assert_eq!(available[0].1, 1_000 - 3 - 10, "three run, ten wait");
+    }
+
+    /// S0-29: a claim enters as few ranges as fill it, and whose turn it was not is the first of the next one.
+    #[test]
+    fn handlers_with_a_backlog_take_turns_in_claims_that_are_too_small_for_all() {
+        let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+        let limits = [Limit { module: 0, concurrency: 400 }, Limit { module: 1, concurrency: 400 }];
+        let mut dispatcher = Dispatcher::new(roster, Slots::new(800, &[800, 800], &limits), 100, 0);
+        for turn in 0..4 {
+            let wanted = dispatcher.wanted(true).expect("due");
+            let whose = if turn % 2 == 0 { "a.slow" } else { "b.quick" };
+            assert_eq!((wanted.job_types.as_slice(), asked(&wanted, whose)), ([whose].as_slice(), 100), "claim {turn}");
+            dispatcher.accept(&wanted, (0..100).map(|_| job(whose, 1, 0)).collect());
+            while dispatcher.start().is_some() {}
+        }
+        // One that has room for less than a share leaves the rest to the other.
+        let limits = [Limit { module: 0, concurrency: 30 }, Limit { module: 1, concurrency: 400 }];
+        let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+        let mut dispatcher = Dispatcher::new(roster, Slots::new(800, &[800, 800], &limits), 100, 0);
+        let wanted = dispatcher.wanted(true).expect("due");
+        assert_eq!((asked(&wanted, "a.slow"), asked(&wanted, "b.quick")), (30, 70));
     }
 
     #[test]

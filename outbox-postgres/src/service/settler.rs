@@ -55,6 +55,7 @@ impl Settler {
                     if count == 0 {
                         tokio::time::sleep_until(retry_at.unwrap_or_else(Instant::now)).await;
                     }
+                    self.gather(&mut batch).await;
                 }
                 () = sleep_until(retry_at) => {}
             }
@@ -66,6 +67,23 @@ impl Settler {
             locked.extend(left.into_iter().map(|settlement| (Instant::now() + LOCKED_DELAY, settlement)));
         }
         self.lane.close().await;
+    }
+
+    /// Lets those come along that are about to end: each turn of the runtime's queue runs what is ready, and the batch goes when a
+    /// turn has brought nothing. A single outcome waits for one turn, which is nothing where nothing else is ready.
+    async fn gather(&mut self, batch: &mut Vec<Settlement>) {
+        loop {
+            let before = batch.len();
+            tokio::task::yield_now().await;
+            while batch.len() < BATCH
+                && let Ok(settlement) = self.outcomes.try_recv()
+            {
+                batch.push(settlement);
+            }
+            if batch.len() == before || batch.len() >= BATCH {
+                return;
+            }
+        }
     }
 
     /// Writes a batch, in parts where the whole is refused; answers those to be tried again later: their rows are locked by

@@ -53,13 +53,14 @@ kept as (
     and (i.outcome in ('snooze', 'return') or (i.outcome = 'retry' and l.attempts < l.max_attempts))
   returning l.id, l.attempts, i.worker, i.outcome, i.claim_id, i.error, i.ran_ms
 ),
+-- By the clock that the delay counts from, or the history would show attempts closer to each other than they were.
 history as (
   insert into :schema.attempt (job_id, claim_id, worker_id, started_at, ended_at, attempt, outcome, error)
-  select id, claim_id, locked_by, clock_timestamp() - ran_ms * interval '1 ms', clock_timestamp(), attempts, 'failed', error
+  select id, claim_id, locked_by, now() - ran_ms * interval '1 ms', now(), attempts, 'failed', error
   from gone where outcome <> 'succeeded'
   union all
   -- RETURNING shows the new row, without its worker, which is that of the old one.
-  select k.id, k.claim_id, k.worker, clock_timestamp() - k.ran_ms * interval '1 ms', clock_timestamp(), k.attempts, 'retry', k.error
+  select k.id, k.claim_id, k.worker, now() - k.ran_ms * interval '1 ms', now(), k.attempts, 'retry', k.error
   from kept k
   where k.outcome = 'retry'
 )
