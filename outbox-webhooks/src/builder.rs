@@ -17,7 +17,7 @@ use crate::webhooks::{Inner, Patience, Webhooks};
 /// The schema of an outbox unless said otherwise.
 const DEFAULT_SCHEMA: &str = "system";
 /// Longest call: a delivery's job has a minute, and needs some of it for its records.
-const LONGEST_CALL: Duration = Duration::from_secs(40);
+const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// Least time that deliveries are kept: behind it nothing knows that an event has been sent.
 const LEAST_KEPT: Duration = Duration::from_hours(24);
 /// Most of an answer that is kept in the log.
@@ -133,12 +133,12 @@ impl WebhooksBuilder {
         self
     }
 
-    /// Longest time for the name, the connection and TLS together. Default: 5 s.
+    /// Longest time for the name, the connection and TLS together, up to 30 s. Default: 5 s.
     pub fn connect_timeout(self, connect_timeout: Duration) -> Self {
         Self { connect_timeout, ..self }
     }
 
-    /// Longest time for all of a call, up to 40 s. Default: 15 s.
+    /// Longest time until the receiver's answer begins, the connection included, up to 30 s. Default: 15 s.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
@@ -194,9 +194,9 @@ impl WebhooksBuilder {
                 "connect_timeout",
                 self.connect_timeout,
                 call(self.connect_timeout),
-                "more than nothing, and 40 s at most",
+                "more than nothing, and 30 s at most",
             ),
-            ("timeout", self.timeout, call(self.timeout), "more than nothing, and 40 s at most"),
+            ("timeout", self.timeout, call(self.timeout), "more than nothing, and 30 s at most"),
             ("keep", self.keep, self.keep < LEAST_KEPT, "a day at least"),
         ];
         if let Some((option, given, _, bounds)) = times.into_iter().find(|(_, _, is_wrong, _)| *is_wrong) {

@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderValue};
-use hyper::{Request, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -20,6 +20,8 @@ use crate::target::Target;
 const AGENT: &str = concat!("outbox-webhooks/", env!("CARGO_PKG_VERSION"));
 /// Most bytes of an answer's head.
 const HEAD_LIMIT: usize = 64 * 1024;
+/// How long the body of an answer is waited for.
+const BODY_LIMIT: Duration = Duration::from_secs(2);
 /// Longest place of a redirect that is repeated in the log.
 const PLACE_LIMIT: usize = 200;
 
@@ -82,7 +84,7 @@ pub(crate) enum CallError {
     Request(#[from] hyper::http::Error),
 }
 
-/// Posts the message, once, and reads no more than `excerpt` bytes of the answer's body.
+/// Posts the message, once: `limit` until there is a status, then a moment for no more than `excerpt` bytes of the body.
 ///
 /// Whatever is dropped or given up here closes the connection.
 pub(crate) async fn post(
@@ -92,11 +94,21 @@ pub(crate) async fn post(
     limit: Duration,
     excerpt: usize,
 ) -> Result<Answer, CallError> {
+    // Dropped with this future, it ends the task that drives the connection, and with it the connection.
+    let mut driver = JoinSet::new();
     let call = async {
         let stream = connector.connect(target).await?;
-        exchange(stream, request(target, message)?, excerpt).await
+        send(stream, request(target, message)?, &mut driver).await
     };
-    timeout(limit, call).await.unwrap_or(Err(CallError::Deadline(limit)))
+    let (head, body) = timeout(limit, call).await.unwrap_or(Err(CallError::Deadline(limit)))?.into_parts();
+    let text = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    Ok(Answer {
+        status: head.status.as_u16(),
+        retry_after: text(header::RETRY_AFTER).and_then(|value| retry_after(value, SystemTime::now())),
+        location: text(header::LOCATION).map(|place| place.chars().take(PLACE_LIMIT).collect()),
+        // The status is there and says all that counts: what becomes of the body changes nothing of it.
+        excerpt: beginning(body, excerpt).await,
+    })
 }
 
 fn request(target: &Target, message: Message) -> Result<Request<Full<Bytes>>, CallError> {
@@ -111,23 +123,16 @@ fn request(target: &Target, message: Message) -> Result<Request<Full<Bytes>>, Ca
     Ok(request.body(Full::new(Bytes::from(message.body)))?)
 }
 
-async fn exchange(stream: Box<dyn Stream>, request: Request<Full<Bytes>>, excerpt: usize) -> Result<Answer, CallError> {
-    let (mut sender, connection) =
-        http1::Builder::new().max_buf_size(HEAD_LIMIT).handshake(TokioIo::new(stream)).await?;
-    // Dropped with this future, it ends the task, and with it the connection.
-    let mut driver = JoinSet::new();
+async fn send(
+    stream: Box<dyn Stream>,
+    request: Request<Full<Bytes>>,
+    driver: &mut JoinSet<Result<(), hyper::Error>>,
+) -> Result<Response<Incoming>, CallError> {
+    let mut connection = http1::Builder::new();
+    let (mut sender, connection) = connection.max_buf_size(HEAD_LIMIT).handshake(TokioIo::new(stream)).await?;
     driver.spawn(connection);
-    let response = sender.send_request(request).await?;
-    let (head, body) = response.into_parts();
-    let text = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let after = text(header::RETRY_AFTER).and_then(|value| retry_after(value, SystemTime::now()));
-    let location = text(header::LOCATION).map(|place| place.chars().take(PLACE_LIMIT).collect());
-    let status = head.status.as_u16();
-    Ok(Answer { status, retry_after: after, location, excerpt: beginning(body, excerpt).await })
+    Ok(sender.send_request(request).await?)
 }
-
-/// How long the body of an answer is waited for, whose status is there and says all that counts.
-const BODY_LIMIT: Duration = Duration::from_secs(2);
 
 /// What came of the body before it ended, broke off, took too long, or was enough.
 async fn beginning(mut body: Incoming, most: usize) -> String {

@@ -98,7 +98,8 @@ impl Webhooks {
         let (target, message) = match self.message(order) {
             Ok(ready) => ready,
             Err(complaint) => {
-                self.record_not_delivered(begun, None, &complaint).await?;
+                // Nothing was sent, and nothing will be before somebody has changed the endpoint.
+                self.failed(begun, endpoint, None, &complaint, true).await?;
                 return Err(Failure::quarantine(complaint))?;
             }
         };
@@ -124,11 +125,11 @@ impl Webhooks {
         endpoint: EndpointId,
         answer: Option<&Answer>,
         complaint: &str,
-        is_last: bool,
+        is_for_good: bool,
     ) -> HandlerResult {
         self.record_not_delivered(begun, answer, complaint).await?;
         let is_gone = answer.is_some_and(Answer::is_gone);
-        if is_gone || is_last {
+        if is_gone || is_for_good {
             self.judge(endpoint, begun.delivery, is_gone).await?;
         }
         Ok(())

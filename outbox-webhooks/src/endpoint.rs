@@ -146,6 +146,9 @@ pub enum EndpointError {
     /// A text holds the character NUL, which PostgreSQL does not store.
     #[error("the {0} of an endpoint cannot hold the character NUL")]
     Nul(&'static str),
+    /// There is no open transaction, and what is written belongs together.
+    #[error("this takes a transaction: begin one, for instance by `outbox.begin()`")]
+    NoTransaction,
     /// There is none with this id.
     #[error("there is no endpoint {0}")]
     NotFound(EndpointId),
@@ -236,7 +239,7 @@ impl Webhooks {
         if done.rows_affected() == 1 { Ok(()) } else { Err(EndpointError::NotFound(id)) }
     }
 
-    /// The endpoint with this id, if there is one.
+    /// The endpoint with this id, if there is one; whoever asks for it may have to be its tenant.
     ///
     /// # Errors
     /// When the database does.

@@ -1,9 +1,19 @@
-//! Outgoing webhooks on `outbox`.
+#![cfg_attr(feature = "sender", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "sender"),
+    doc = "Webhook secrets, signatures and the verifier. The feature `sender` sends them."
+)]
 //!
-//! Each event goes to the endpoints that want it: signed as [Standard Webhooks] has it, retried for two hours, logged call by call, and
-//! never sent into your own network.
+//! # The files
 //!
-//! [Standard Webhooks]: https://www.standardwebhooks.com
+//! | | |
+//! |---|---|
+//! | `secret`, `signature`, `verify` | what sender and receiver share, without a database or a network |
+//! | `fan_out` | an event becomes deliveries and their jobs, in one transaction |
+//! | `deliver` | one delivery's job: begin, call, record |
+//! | `target`, `address`, `connect`, `call` | which URLs, which addresses, the connection, the request |
+//! | `record`, `judge` | what an attempt came to; whether the endpoint gets any more |
+//! | `log`, `redeliver`, `rotate`, `endpoint`, `prune` | what an application and its people do |
 
 mod secret;
 mod signature;

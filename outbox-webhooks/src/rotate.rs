@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgConnection;
+use sqlx::{Connection as _, PgConnection};
 
 use crate::endpoint::EndpointError;
 use crate::id::EndpointId;
@@ -13,16 +13,19 @@ impl Webhooks {
     /// Gives an endpoint a new secret, and signs with the old one too for as long as `overlap` says: each message then carries both
     /// signatures, and a receiver that has either is satisfied. Zero: the old one is known to others, and ends now.
     ///
-    /// Of secrets that have not ended yet, the newest four sign. Call it in a transaction: it is several statements.
+    /// Of secrets that have not ended yet, the newest four sign.
     ///
     /// # Errors
-    /// When there is none with this id, or the database refuses.
+    /// When there is none with this id, no transaction is open, or the database refuses.
     pub async fn rotate_secret(
         &self,
         connection: &mut PgConnection,
         id: EndpointId,
         overlap: Duration,
     ) -> Result<Secret, EndpointError> {
+        if !connection.is_in_transaction() {
+            return Err(EndpointError::NoTransaction);
+        }
         let statements = self.statements();
         // Who rotates at the same time waits here, and then sees this one's.
         let lock =

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use hyper::http::uri::PathAndQuery;
 use url::{Host, Url};
 
 use crate::address::is_public;
@@ -70,6 +71,8 @@ impl Target {
             return Err(UrlError::Credentials);
         }
         let target = Self { url };
+        // Browsers and HTTP do not agree to the last character of what a path may hold.
+        target.path().parse::<PathAndQuery>().map_err(|_| UrlError::Malformed("its path cannot be sent"))?;
         let allowed = if target.is_https() { 443 } else { 80 };
         if target.port() != allowed && target.port() < 1024 {
             return Err(UrlError::Port(target.port()));
@@ -243,7 +246,7 @@ mod tests {
         /// Any text is taken or refused; what is taken is https, without credentials, to no address of ours, and is taken again as it
         /// was normalised, and its parts cannot break a header.
         #[test]
-        fn any_text_is_judged(text in "(https?:)?(//)?([a-z0-9]{0,3}(:[a-z]{0,2})?@)?[a-z0-9.x\\[\\]:]{0,16}(:[0-9]{0,6})?[/?#a-z\r\n ]{0,6}|.{0,60}") {
+        fn any_text_is_judged(text in "(https?:)?(//)?([a-z0-9]{0,3}(:[a-z]{0,2})?@)?[a-z0-9.x\\[\\]:]{0,16}(:[0-9]{0,6})?[/?#a-z\r\n \"'<>`{|}^\\[\\]\\\\]{0,6}|https://a\\.b/.{0,60}|.{0,60}") {
             if let Ok(target) = Target::parse(&text, STRICT) {
                 prop_assert!(target.as_str().starts_with("https://"));
                 prop_assert!(!target.authority().contains('@'));
@@ -253,6 +256,8 @@ mod tests {
                     prop_assert!(part.bytes().all(|byte| (0x21..0x7f).contains(&byte)), "{:?}", part);
                 }
                 prop_assert!(target.path().starts_with('/'));
+                let request = hyper::Request::post(target.path()).header("host", target.authority()).body(());
+                prop_assert!(request.is_ok(), "{:?}", request);
                 let again = Target::parse(target.as_str(), STRICT).expect("what is stored is taken again");
                 prop_assert_eq!(again.as_str(), target.as_str());
             }

@@ -102,27 +102,53 @@ async fn an_empty_list_of_event_types_means_all() {
     }
 }
 
-/// S1-47: the same event twice at the fan-out makes no second delivery and no second job, and the conflict is no error.
+/// S1-47: the same event twice at the fan-out, also where no inbox mark keeps it from running, makes no second delivery and no second
+/// job; the conflict is no error, and an endpoint that has none gets one.
 #[tokio::test]
 async fn the_same_event_twice_is_one_delivery() {
     let floor = Floor::new().await;
     let receiver = Receiver::new().await;
-    floor.endpoint(&receiver).await;
-    floor.create(NewEndpoint::new("acme", receiver.url())).await;
-    let event = issue();
-    let scope = Metadata::new().tenant("acme");
-    let count = async || floor.sandbox.number("select count(*) from :schema.webhook_delivery").await;
-    let twice = deliver_twice(&floor.outbox, "webhooks.fan_out", &event, count);
-    let twice = floor.outbox.scope_with(scope, twice).await;
-    assert_eq!((twice.once, twice.twice), (2, 2));
-    assert_eq!(floor.jobs().await.len(), 2);
-    assert_eq!(receiver.requests().len(), 2);
+    let first = floor.endpoint(&receiver).await.endpoint.id;
+    let event = floor.issue().await;
+    floor.drain().await;
+    let second = floor.endpoint(&receiver).await.endpoint.id;
+    floor
+        .sandbox
+        .execute(
+            "delete from :schema.inbox where handler = 'webhooks.fan_out';
+             insert into :schema.job_live (id, event_id, job_type, payload_version, max_attempts, priority)
+             select gen_random_uuid(), event_id, job_type, payload_version, max_attempts, priority
+             from :schema.job_succeeded where job_type = 'webhooks.fan_out'",
+        )
+        .await;
+    floor.drain().await;
+    let fan_outs = floor.sandbox.jobs().await.of("webhooks.fan_out");
+    assert_eq!((fan_outs.len(), fan_outs.succeeded()), (2, 2));
+    assert!(fan_outs.0.iter().all(|job| job.reason.is_none() && job.attempts == 1), "{fan_outs:#?}");
+    let mut endpoints: Vec<_> = floor.deliveries(event).await.iter().map(|delivery| delivery.endpoint).collect();
+    endpoints.sort();
+    let mut expected = vec![first, second];
+    expected.sort();
+    assert_eq!(endpoints, expected);
+    assert_eq!((floor.jobs().await.len(), receiver.requests().len()), (2, 2));
     // Nor does anybody else make one.
     let again = "insert into :schema.webhook_delivery (id, endpoint_id, event_id)
                  select gen_random_uuid(), endpoint_id, event_id from :schema.webhook_delivery limit 1"
         .replace(":schema.", &format!("\"{}\".", floor.sandbox.schema()));
     let refused = sqlx::query(sqlx::AssertSqlSafe(again)).execute(floor.sandbox.pool()).await.unwrap_err();
     assert!(refused.as_database_error().unwrap().is_unique_violation());
+}
+
+/// The ordinary repetition, by which a process that died comes again.
+#[tokio::test]
+async fn a_fan_out_that_is_repeated_changes_nothing() {
+    let floor = Floor::new().await;
+    floor.create(NewEndpoint::new("acme", NOWHERE)).await;
+    let count = async || floor.sandbox.number("select count(*) from :schema.webhook_delivery").await;
+    let event = issue();
+    let twice = deliver_twice(&floor.outbox, "webhooks.fan_out", &event, count);
+    let twice = floor.outbox.scope_with(Metadata::new().tenant("acme"), twice).await;
+    assert_eq!((twice.once, twice.twice), (1, 1));
 }
 
 /// S1-17: what the application excludes reaches no endpoint, also none that wants all.

@@ -46,6 +46,13 @@ async fn one_that_breaks_off_in_mid_body_has_answered() {
     assert_eq!(answer, "the beginning");
 }
 
+/// Not even one that takes its time behind the status, beyond the time of the whole call.
+#[tokio::test]
+async fn one_that_stalls_in_mid_body_has_answered() {
+    let (delivery, answer) = delivered(Reply::Stall(200), SHORT).await;
+    assert_eq!((delivery.status, answer.as_str()), (DeliveryStatus::Delivered, "the beginning"));
+}
+
 /// Ten gigabytes are promised: a kilobyte is kept, and the connection closed.
 #[tokio::test]
 async fn one_that_never_stops_is_not_listened_to() {
@@ -118,7 +125,7 @@ async fn a_name_server_that_does_not_answer_is_given_up_in_time() {
 /// jobs run. Nobody has been answered when all of it is done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_does_not_answer_blocks_neither_publishers_nor_other_handlers() {
-    let floor = Floor::with(|webhooks| webhooks.timeout(Duration::from_secs(40))).await;
+    let floor = Floor::with(|webhooks| webhooks.timeout(Duration::from_secs(30))).await;
     let receiver = Receiver::answering([Reply::Never]).await;
     floor.endpoint(&receiver).await;
     for _ in 0..12 {

@@ -6,13 +6,20 @@
 mod crash;
 mod deliver;
 mod disable;
+mod endpoint;
 mod fan_out;
 mod faults;
 mod floor;
+mod log;
+mod migrate;
+mod prune;
 mod receiver;
 mod redeliver;
 mod refused;
 mod retry;
+mod roles;
+mod rotate;
+mod tls;
 
 // Their handlers, and the linker's reason to keep them.
 outbox::modules![outbox_webhooks];

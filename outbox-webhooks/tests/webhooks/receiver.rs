@@ -50,6 +50,8 @@ pub enum Reply {
     Never,
     /// A head that promises a body, and a part of it.
     Cut(u16),
+    /// The same, and then nothing.
+    Stall(u16),
     /// A body without an end.
     Endless(u16),
     /// One byte of a head at a time, without an end.
@@ -195,9 +197,10 @@ async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -
     match reply {
         Reply::Raw(text) => stream.write_all(text.as_bytes()).await,
         Reply::Never => until_left(stream).await,
-        Reply::Cut(status) => {
-            let text = format!("HTTP/1.1 {status} Word\r\ncontent-length: 1000\r\n\r\nthe beginning");
-            stream.write_all(text.as_bytes()).await
+        Reply::Cut(status) => stream.write_all(beginning(status).as_bytes()).await,
+        Reply::Stall(status) => {
+            stream.write_all(beginning(status).as_bytes()).await?;
+            until_left(stream).await
         }
         Reply::Endless(status) => {
             // Ten gigabytes are promised, and as many are sent as somebody takes.
@@ -216,6 +219,10 @@ async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -
             }
         }
     }
+}
+
+fn beginning(status: u16) -> String {
+    format!("HTTP/1.1 {status} Word\r\ncontent-length: 1000\r\n\r\nthe beginning")
 }
 
 async fn until_left(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<()> {

@@ -25,6 +25,7 @@ async fn a_delivery_is_tried_eight_times_by_its_schedule() {
     let receiver = Receiver::answering([Reply::status(500)]).await;
     floor.endpoint(&receiver).await;
     let event = floor.issue().await;
+    let mut is_apart = false;
     for (failures, base) in [60, 120, 240, 480, 960, 1_920, 3_600].into_iter().enumerate() {
         floor.all_due().await;
         floor.drain().await;
@@ -34,7 +35,9 @@ async fn a_delivery_is_tried_eight_times_by_its_schedule() {
         // What the machine took between the attempt's record and the job's is on top of it.
         assert!((base..=base + base / 5 + 30).contains(&delay), "{failures} failures: {delay} s, not {base}");
         assert!(delivery.next_attempt_at.is_some());
+        is_apart |= delay > base + 2;
     }
+    assert!(is_apart, "without jitter, what failed together comes back together");
     floor.all_due().await;
     floor.drain().await;
     let delivery = floor.only(event).await;
