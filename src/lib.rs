@@ -100,10 +100,10 @@ pub use outbox_macros::scheduled;
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
     BuildError, Cancellation, DrainError, Drained, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError, Health,
-    InvalidSchema, Live, LiveError, LivePosition, LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed,
-    OperationError, Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published,
-    Publishing, PublishingAll, Refusal, Retention, Roles, RunError, ScheduleStatus, Schedules, Schema, SettingFault,
-    Tx, Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
+    InvalidSchema, Live, LiveError, LiveLoad, LivePosition, LiveStream, LiveStreams, LiveSubscription, MigrateError,
+    Missed, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError,
+    Published, Publishing, PublishingAll, Refusal, Retention, Roles, RunError, ScheduleStatus, Schedules, Schema,
+    SettingFault, Tx, Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

@@ -68,7 +68,7 @@ pub use health::Health;
 pub use jsonb::Refusal;
 #[doc(hidden)]
 pub use lane::session_of_a_lane;
-pub use live::{Live, LiveError, LivePosition, LiveStream, LiveStreams, LiveSubscription, Missed};
+pub use live::{Live, LiveError, LiveLoad, LivePosition, LiveStream, LiveStreams, LiveSubscription, Missed};
 #[doc(hidden)]
 pub use migrate::Migrator;
 pub use migrate::{migrate, migrate_schema};

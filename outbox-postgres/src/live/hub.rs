@@ -43,6 +43,18 @@ impl Seat {
     }
 }
 
+/// How many streams a process has, and what waits in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LiveLoad {
+    /// Open streams.
+    pub streams: usize,
+    /// Events that wait for their consumers, in all of them. One that waits in many streams counts in each, and is in memory once.
+    pub events: usize,
+    /// Bytes of their payloads, counted likewise.
+    pub bytes: usize,
+}
+
 /// From where a stream goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum From {
@@ -199,6 +211,16 @@ impl Hub {
 
     pub(crate) fn reopen(&self) {
         self.state().closed = false;
+    }
+
+    pub(crate) fn load(&self) -> LiveLoad {
+        let state = self.state();
+        let none = LiveLoad { streams: state.seats.len(), events: 0, bytes: 0 };
+        state.seats.values().map(|seat| seat.queue().waiting()).fold(none, |sum, (events, bytes)| LiveLoad {
+            events: sum.events + events,
+            bytes: sum.bytes + bytes,
+            ..sum
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -15,6 +15,7 @@ mod tail;
 
 pub use self::error::LiveError;
 pub(crate) use self::hub::Hub;
+pub use self::hub::LiveLoad;
 pub use self::position::LivePosition;
 pub use self::queue::{Live, Missed};
 pub use self::stream::LiveStream;

@@ -5,7 +5,7 @@ use std::fmt;
 use outbox_core::{Envelope, Event, name};
 
 use super::error::LiveError;
-use super::hub::{From, Wants};
+use super::hub::{From, LiveLoad, Wants};
 use super::queue::Limits;
 use super::stream::{Filter, LiveStream};
 use crate::outbox::Outbox;
@@ -64,6 +64,12 @@ impl LiveStreams {
     /// A stream of the events of one type.
     pub fn event<E: Event>(&self) -> LiveSubscription {
         self.events([E::NAME])
+    }
+
+    /// How many streams are open, and what waits in them: for metrics. From memory, at once.
+    #[must_use]
+    pub fn load(&self) -> LiveLoad {
+        self.outbox.inner().live.load()
     }
 
     /// Ends every stream of this outbox, now: for a server that shuts down, and waits for its open responses. [`Outbox::run`] does so by
