@@ -5,6 +5,7 @@ mod ends;
 mod feed;
 mod gaps;
 mod outage;
+mod plan;
 mod resume;
 mod watch;
 mod who;

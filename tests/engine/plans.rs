@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "the plans, for whoever asks with --nocapture")]
 
 mod plan;
-mod tables;
+pub mod tables;
 
 use outbox_testing::Sandbox;
 

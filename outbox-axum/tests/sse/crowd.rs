@@ -36,7 +36,7 @@ async fn read(mut client: Client, seen: Arc<AtomicUsize>) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_stalled_clients_of_five_hundred_cost_nobody_anything() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let seen = Arc::new(AtomicUsize::new(0));
     let mut readers = JoinSet::new();
     for _ in 0..CLIENTS - STALLED {

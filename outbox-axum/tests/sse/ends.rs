@@ -10,7 +10,7 @@ use crate::project::{App, Server};
 #[tokio::test]
 async fn a_graceful_shutdown_is_not_held_up() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let mut clients = Vec::new();
     for _ in 0..5 {
         let mut client = Client::get(server.address, "/live", b"").await;
@@ -32,7 +32,7 @@ async fn a_graceful_shutdown_is_not_held_up() {
 #[tokio::test]
 async fn a_client_that_has_gone_leaves_nothing() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let mut clients = Vec::new();
     for _ in 0..5 {
         let mut client = Client::get(server.address, "/live?heartbeat=20", b"").await;

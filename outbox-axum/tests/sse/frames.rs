@@ -9,7 +9,7 @@ use crate::project::{App, Server};
 #[tokio::test]
 async fn the_response_begins_at_once() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let mut client = Client::get(server.address, "/live", b"").await;
     for line in
         ["http/1.1 200 ok", "content-type: text/event-stream", "cache-control: no-store", "x-accel-buffering: no"]
@@ -26,7 +26,7 @@ async fn the_response_begins_at_once() {
 #[tokio::test]
 async fn an_event_is_a_frame() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let mut client = Client::get(server.address, "/live", b"").await;
     assert_eq!(client.refetch().await, "started");
     let id = app.update("p1", 7, "Two\nlines\r, \"quoted\"").await;
@@ -48,7 +48,7 @@ async fn an_event_is_a_frame() {
 #[tokio::test]
 async fn a_silent_response_has_a_heartbeat() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let mut client = Client::get(server.address, "/live?events=wiki.*&heartbeat=20", b"").await;
     assert_eq!(client.refetch().await, "started");
     assert!(client.frame().await.unwrap().is_silent());

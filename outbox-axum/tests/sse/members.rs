@@ -10,7 +10,7 @@ use crate::project::{App, Server};
 #[tokio::test]
 async fn members_alone_see_an_event_for_as_long_as_they_are() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     for (project, name) in [("p1", "ann"), ("p1", "bob"), ("p2", "carl")] {
         app.join(project, name).await;
     }
@@ -52,7 +52,7 @@ async fn members_alone_see_an_event_for_as_long_as_they_are() {
 #[tokio::test]
 async fn a_stream_of_one_project_is_not_asked_about_others() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     app.join("p1", "ann").await;
     let mut ann = Client::get(server.address, "/live?project=p1&member=ann", b"").await;
     assert_eq!(ann.refetch().await, "started");
@@ -69,7 +69,7 @@ async fn a_stream_of_one_project_is_not_asked_about_others() {
 #[tokio::test]
 async fn what_cannot_be_checked_is_not_sent() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     app.join("p1", "ann").await;
     let mut ann = Client::get(server.address, "/live?member=ann", b"").await;
     assert_eq!(ann.refetch().await, "started");

@@ -81,7 +81,7 @@ impl App {
             .await;
     }
 
-    async fn is_member(self, project: String, name: String) -> Result<bool, sqlx::Error> {
+    async fn has_member(self, project: String, name: String) -> Result<bool, sqlx::Error> {
         let text =
             format!("select exists (select from {} where project = $1 and name = $2)", self.sandbox.table("member"));
         let asked = sqlx::query_scalar(AssertSqlSafe(text)).bind(&project).bind(&name);
@@ -112,7 +112,7 @@ async fn live(State(app): State<App>, Query(asked): Query<Asked>, last: LastEven
     if let Some(name) = asked.get("member").cloned() {
         response = response.check(move |envelope| {
             let project = envelope.metadata.tenant.clone().unwrap_or_default();
-            app.clone().is_member(project, name.clone())
+            app.clone().has_member(project, name.clone())
         });
     }
     if let Some(size) = asked.get("pad") {
@@ -133,7 +133,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start(app: &App) -> Self {
+    pub fn start(app: &App) -> Self {
         let router = Router::new().route("/live", get(live)).with_state(app.clone());
         let socket = TcpSocket::new_v4().unwrap();
         // So that a client who does not read is felt soon.

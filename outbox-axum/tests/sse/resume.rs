@@ -7,7 +7,7 @@ use crate::project::{App, Server};
 #[tokio::test]
 async fn a_client_that_comes_back_goes_on() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let mut client = Client::get(server.address, "/live", b"").await;
     assert_eq!(client.refetch().await, "started");
     app.update("p1", 1, "seen").await;
@@ -36,7 +36,7 @@ async fn a_client_that_comes_back_goes_on() {
 #[tokio::test]
 async fn anything_else_is_told_to_read_anew() {
     let app = App::new().await;
-    let server = Server::start(&app).await;
+    let server = Server::start(&app);
     let odd: [&[u8]; 7] = [
         b"",
         b"7",

@@ -5,43 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use outbox_core::{Envelope, name};
+use outbox_core::Envelope;
 
 use super::position::LivePosition;
 use super::queue::{Limits, Missed, Queue};
 use super::ring::Ring;
-
-/// What a stream wants, as far as the feed decides it: by comparing texts, and by nothing of the application's.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Wants {
-    pub(crate) patterns: Vec<String>,
-    pub(crate) tenant: Option<String>,
-}
-
-impl Wants {
-    fn type_of(&self, event_type: &str) -> bool {
-        self.patterns.iter().any(|pattern| name::matches(pattern, event_type))
-    }
-
-    fn event(&self, event: &Envelope) -> bool {
-        self.type_of(&event.name) && (self.tenant.is_none() || self.tenant == event.metadata.tenant)
-    }
-}
-
-/// One stream, as the feed sees it.
-#[derive(Debug)]
-pub(crate) struct Seat {
-    wants: Wants,
-    queue: Mutex<Queue>,
-    /// What it is told when the feed stands.
-    first: Missed,
-}
-
-impl Seat {
-    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use super::seat::{From, Seat, Wants};
 
 /// How many streams a process has, and what waits in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,15 +22,6 @@ pub struct LiveLoad {
     pub events: usize,
     /// Bytes of their payloads, counted likewise.
     pub bytes: usize,
-}
-
-/// From where a stream goes on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum From {
-    Now,
-    Position(LivePosition),
-    /// It was given something that is no position.
-    Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +98,7 @@ impl Hub {
                 _ => drop(queue.gap(first, at)),
             }
         }
-        let seat = Arc::new(Seat { wants, queue: Mutex::new(queue), first });
+        let seat = Arc::new(Seat::new(wants, queue, first));
         let number = state.next_seat;
         state.next_seat += 1;
         state.seats.insert(number, Arc::clone(&seat));
@@ -273,4 +233,114 @@ impl State {
 fn wake(state: MutexGuard<'_, State>, wakers: Vec<Waker>) {
     drop(state);
     wakers.into_iter().for_each(Waker::wake);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use chrono::DateTime;
+    use outbox_core::{EventId, Metadata, Payload, Subject};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::live::queue::{Live, Next};
+
+    const LIMITS: Limits = Limits { events: 4, bytes: 1_000 };
+
+    fn join(hub: &Hub, from: From) -> Joined {
+        hub.join(Wants { patterns: vec!["order.*".into()], tenant: None }, LIMITS, from)
+    }
+
+    fn event(number: u128) -> Vec<Arc<Envelope>> {
+        vec![Arc::new(Envelope {
+            id: EventId::from(Uuid::from_u128(number)),
+            name: "order.placed".into(),
+            version: 1,
+            occurred_at: DateTime::UNIX_EPOCH,
+            subject: Subject::default(),
+            metadata: Metadata::default(),
+            payload: Payload::from_json("{}"),
+        })]
+    }
+
+    /// What a consumer finds, in short.
+    fn take(joined: &Joined) -> String {
+        match joined.seat.queue().take(Waker::noop()) {
+            Next::Item(Live::Event(event)) => event.id.as_uuid().as_u128().to_string(),
+            Next::Item(Live::Missed(why)) => why.as_str().to_owned(),
+            Next::Nothing => "nothing".to_owned(),
+            Next::Ended => "ended".to_owned(),
+        }
+    }
+
+    /// The first stream asks for a feed, and no other does while there is one.
+    #[test]
+    fn one_feed_for_all() {
+        let hub = Hub::default();
+        let (first, second) = (join(&hub, From::Now), join(&hub, From::Nowhere));
+        assert!(first.feed.is_some() && second.feed.is_none());
+        assert_eq!((take(&first), take(&second)), ("nothing".into(), "nothing".into()));
+        hub.stand(Missed::Behind);
+        assert_eq!((take(&first), take(&second)), ("started".into(), "forgotten".into()));
+        hub.deliver(event(1));
+        assert_eq!((take(&first), take(&second)), ("1".into(), "1".into()));
+        assert_eq!(take(&join(&hub, From::Now)), "started");
+    }
+
+    /// A feed stays while somebody looks on, and for a while behind that; who comes meanwhile keeps it, and who comes later starts
+    /// another one.
+    #[test]
+    fn a_feed_ends_behind_the_last_stream() {
+        let hub = Hub::default();
+        let first = join(&hub, From::Now);
+        let feed = first.feed.unwrap();
+        hub.stand(Missed::Behind);
+        assert!(!hub.may_end(feed, Duration::ZERO));
+        hub.leave(first.number);
+        assert!(!hub.may_end(feed, Duration::from_hours(1)));
+        let second = join(&hub, From::Now);
+        assert!(second.feed.is_none() && !hub.may_end(feed, Duration::ZERO));
+        hub.leave(second.number);
+        assert!(hub.may_end(feed, Duration::ZERO));
+        let third = join(&hub, From::Now);
+        assert!(third.feed.is_some());
+        // The old one's end is no matter to those of the new one.
+        hub.feed_is_gone(feed);
+        assert_eq!(take(&third), "nothing");
+    }
+
+    /// A feed that is gone for whatever reason, a panic or the end of its runtime, ends its streams: nobody waits for ever.
+    #[test]
+    fn a_feed_that_is_gone_ends_its_streams() {
+        let hub = Hub::default();
+        let stream = join(&hub, From::Now);
+        hub.stand(Missed::Behind);
+        hub.deliver(event(1));
+        hub.feed_is_gone(stream.feed.unwrap());
+        assert_eq!((take(&stream), take(&stream), take(&stream)), ("started".into(), "1".into(), "ended".into()));
+        assert!(join(&hub, From::Now).feed.is_some());
+    }
+
+    /// S1-40: behind a gap a position from before it is not gone on from, and neither is one of another feed.
+    #[test]
+    fn a_gap_is_between_a_position_and_what_follows() {
+        let hub = Hub::default();
+        let stream = join(&hub, From::Now);
+        hub.stand(Missed::Behind);
+        hub.deliver(event(1));
+        assert_eq!((take(&stream), take(&stream)), ("started".into(), "1".into()));
+        let before = stream.seat.queue().position().unwrap();
+        hub.deliver(event(2));
+        let back = join(&hub, From::Position(before));
+        assert_eq!((take(&back), take(&back)), ("2".into(), "nothing".into()));
+        let other = LivePosition { feed: before.feed ^ 1, ..before };
+        assert_eq!(take(&join(&hub, From::Position(other))), "forgotten");
+        hub.skip(Some(&["order.placed".to_owned()]));
+        hub.deliver(event(3));
+        assert_eq!((take(&stream), take(&stream)), ("behind".into(), "3".into()));
+        assert_eq!(take(&join(&hub, From::Position(before))), "forgotten");
+        hub.stand(Missed::Restarted);
+        assert_eq!((take(&stream), take(&stream)), ("restarted".into(), "nothing".into()));
+    }
 }

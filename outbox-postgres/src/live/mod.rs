@@ -9,6 +9,7 @@ mod hub;
 mod position;
 mod queue;
 mod ring;
+mod seat;
 mod stream;
 mod subscribe;
 mod tail;

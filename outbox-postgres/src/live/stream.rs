@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use outbox_core::Envelope;
 
-use super::hub::Seat;
 use super::position::LivePosition;
 use super::queue::{Live, Next};
+use super::seat::Seat;
 use crate::outbox::Outbox;
 
 pub(crate) type Filter = Box<dyn Fn(&Envelope) -> bool + Send + Sync>;

@@ -5,8 +5,9 @@ use std::fmt;
 use outbox_core::{Envelope, Event, name};
 
 use super::error::LiveError;
-use super::hub::{From, LiveLoad, Wants};
+use super::hub::LiveLoad;
 use super::queue::Limits;
+use super::seat::{From, Wants};
 use super::stream::{Filter, LiveStream};
 use crate::outbox::Outbox;
 use crate::service::feed;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::listener::{self, Ears};
@@ -37,6 +37,7 @@ pub(crate) fn run(outbox: &Outbox, number: u32) -> impl Future<Output = ()> + Se
         number,
         lane: outbox.lane("live").with_settings(lane::BY_INDEX),
         tail: None,
+        read: Instant::now(),
         failures: 0,
         overdue: 0,
     };
@@ -51,6 +52,8 @@ struct Feed {
     number: u32,
     lane: Lane,
     tail: Option<Tail>,
+    /// When the last read was answered.
+    read: Instant,
     failures: u32,
     /// How many reads in a row had no answer in time.
     overdue: u32,
@@ -81,6 +84,9 @@ impl Feed {
                     self.got_through();
                     drop(outbox);
                     sleep((took * REST).min(LONGEST_REST)).await;
+                    if self.tail.as_ref().is_some_and(Tail::is_urgent) {
+                        continue;
+                    }
                     tokio::select! {
                         () = self.wake.live.notified() => {}
                         () = sleep(POLL) => {}
@@ -99,10 +105,13 @@ impl Feed {
     /// Reads once, and answers how long that took the server.
     async fn read(&mut self, outbox: &Outbox) -> Result<Duration, LaneError> {
         let Some(tail) = &mut self.tail else { return self.begin(outbox, Missed::Behind).await };
-        let (statements, look) = (outbox.statements(), tail.look());
+        let idle = i64::try_from(self.read.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let sweep = tail.sweeps(idle);
+        let (statements, look) = (outbox.statements(), tail.look(sweep));
         let read = async |connection: &mut _| step::live::read(connection, statements, &look).await;
         let found = self.lane.run(LIMIT, read).await?;
-        match tail.take(&found) {
+        self.read = Instant::now();
+        match tail.take(&found, sweep) {
             Took::All if found.events.is_empty() => {}
             Took::All => self.hub.deliver(found.events),
             Took::Skipped(types) => self.hub.skip(types.as_deref()),
@@ -121,6 +130,7 @@ impl Feed {
         let open_since = self.lane.run(LIMIT, open).await?;
         let read = async |connection: &mut _| step::live::read(connection, statements, &look).await;
         let found = self.lane.run(LIMIT, read).await?;
+        self.read = Instant::now();
         self.tail = Some(Tail::begin(&found, open_since));
         self.hub.stand(why);
         Ok(Duration::ZERO)

@@ -16,6 +16,10 @@ use super::Statements;
 pub(crate) struct Look {
     /// The snapshot of the last read; `None`: the first.
     pub(crate) since: Option<String>,
+    /// The snapshot of the last sweep; `None`: this is none.
+    pub(crate) since_sweep: Option<String>,
+    /// Where reads end, and sweeps go on.
+    pub(crate) near: Uuid,
     /// The lowest id that is looked at ...
     pub(crate) low: Uuid,
     /// ... but for these transactions, when they have ended.
@@ -57,6 +61,8 @@ pub(crate) async fn read(
 ) -> Result<Found, sqlx::Error> {
     let rows = sqlx::query(statements.live.text())
         .bind(&look.since)
+        .bind(&look.since_sweep)
+        .bind(look.near)
         .bind(look.low)
         .bind(&look.open)
         .bind(&look.open_low)
