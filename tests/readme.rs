@@ -11,6 +11,17 @@ fn the_quickstart_is_the_example() {
     assert!(example.lines().count() < 60);
 }
 
+/// What the README shows of live streams is the beginning of the example that compiles, word for word.
+#[test]
+fn the_live_stream_is_the_example() {
+    let example = include_str!("../outbox-axum/examples/live.rs");
+    let code = &example[example.find("use axum::extract").unwrap()..example.find("async fn is_member").unwrap()];
+    assert!(
+        README.contains(&format!("```rust\n{}\n```", code.trim_end())),
+        "copy outbox-axum/examples/live.rs into the README"
+    );
+}
+
 /// The example of docs/faults.md is the test that runs, word for word.
 #[test]
 fn the_example_of_faults_is_the_test() {

@@ -7,9 +7,42 @@ use outbox_testing::{Sandbox, eventually};
 use sqlx::PgPool;
 
 use super::watch::{Item, asked, next, onlooker, watch};
-use crate::floor::{Floor, ask};
+use crate::floor::{Floor, Worker, ask};
 use crate::proxy;
 use crate::support::skipped_behind_a_pooler;
+
+/// S1-13: a second instance, started by accident with the same handlers, runs no job a second time, and publishes no key a second time;
+/// each has a feed of its own, so that those who look on at either see every event.
+#[tokio::test]
+async fn a_second_instance_harms_nobody_and_shows_everything() {
+    let floor = Floor::new().await;
+    let workers = [floor.worker(&["desk.note"]).await, floor.worker(&["desk.note"]).await];
+    let mut streams = Vec::new();
+    for worker in &workers {
+        streams.push(watch(&worker.outbox, "work.*").await);
+    }
+    let publish = async |worker: &Worker, n: u32| {
+        let mut tx = worker.outbox.begin().await.unwrap();
+        let asked = asked(&format!("n{n}"));
+        let published = worker.outbox.publish(&mut tx, &asked).key(format!("k{n}")).await.unwrap();
+        tx.commit().await.unwrap();
+        published
+    };
+    for n in 0..20 {
+        let (here, there) = tokio::join!(publish(&workers[0], n), publish(&workers[1], n));
+        assert!(here.duplicate != there.duplicate && here.event_id == there.event_id, "{here:?} {there:?}");
+        for stream in &mut streams {
+            assert_eq!(next(stream).await, Item::Event(here.event_id));
+        }
+    }
+    floor.until_settled().await;
+    for n in 0..20 {
+        assert_eq!(floor.stage.executions("desk.note", &format!("n{n}")), 1);
+    }
+    for worker in workers {
+        worker.stop().await;
+    }
+}
 
 /// S1-13: one feed in a process reads for any number of streams, by one connection and one that listens, and each event is read once;
 /// a second process has its own, and everybody sees every event.
