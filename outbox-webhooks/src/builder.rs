@@ -12,6 +12,7 @@ use crate::connect::{CertificateError, Connector, Resolve, SystemResolver};
 use crate::route::{Outgoing, Route, is_pattern};
 use crate::schema::Statements;
 use crate::target::Rules;
+use crate::turns::Turns;
 use crate::webhooks::{Inner, Patience, Webhooks};
 
 /// The schema of an outbox unless said otherwise.
@@ -180,6 +181,7 @@ impl WebhooksBuilder {
             excluded: self.excluded,
             route: self.route,
             rules: self.rules,
+            turns: Turns::default(),
             timeout: self.timeout,
             answer_limit: self.answer_limit,
             patience: self.patience,

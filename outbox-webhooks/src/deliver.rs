@@ -1,6 +1,6 @@
 //! **deliver**: one delivery's job. It holds no transaction and no connection while it waits for the receiver.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use outbox::{Attempt, Backoff, BoxError, Envelope, EventId, Failure, HandlerResult, State, job, subscriber};
 use sqlx::Row as _;
@@ -12,16 +12,24 @@ use crate::record::{Begun, acquire, within};
 use crate::secret::Secret;
 use crate::signature::sign;
 use crate::target::Target;
+use crate::turns::Turn;
 use crate::webhooks::Webhooks;
 
 /// Deliver this.
 #[job("webhooks.deliver")]
 pub(crate) struct Deliver {
     pub(crate) delivery: DeliveryId,
+    /// Whose turn it takes, so that this is known before anything is read.
+    pub(crate) endpoint: EndpointId,
 }
 
 /// The same schedule as the attribute's below, for a receiver that asks for more time.
-const BACKOFF: Backoff = Backoff::exponential(std::time::Duration::from_mins(1), std::time::Duration::from_hours(1));
+const BACKOFF: Backoff = Backoff::exponential(Duration::from_mins(1), Duration::from_hours(1));
+
+/// Which part of the longest call makes a slow one.
+const SLOW: u32 = 5;
+/// How long a delivery steps back, and up to twice as long: the calls that it steps back from have ended by then, or soon will have.
+const STEP_BACK: Duration = Duration::from_secs(15);
 
 /// What the database knows of a delivery when an attempt begins.
 struct Order {
@@ -53,6 +61,10 @@ async fn deliver(
     Attempt(attempt): Attempt,
     State(webhooks): State<Webhooks>,
 ) -> HandlerResult {
+    let Some(turn) = webhooks.inner().turns.take(job.endpoint) else {
+        let pause = STEP_BACK + STEP_BACK.mul_f64(rand::random());
+        return Err(Failure::snooze(pause, "its endpoint is slow, and other endpoints have their turn"))?;
+    };
     let Some(order) = webhooks.begin(job.delivery, event.id.as_uuid(), attempt).await? else {
         return Err(Failure::discard("its endpoint or its delivery is not there any more"))?;
     };
@@ -67,7 +79,7 @@ async fn deliver(
         let why = order.disabled.unwrap_or_default();
         return Err(Failure::quarantine(format!("the endpoint is disabled: {why}")))?;
     };
-    webhooks.attempt(Begun { delivery: job.delivery, attempt: number }, order, attempt).await
+    webhooks.attempt(Begun { delivery: job.delivery, attempt: number }, order, attempt, turn).await
 }
 
 impl Webhooks {
@@ -93,7 +105,7 @@ impl Webhooks {
         }))
     }
 
-    async fn attempt(&self, begun: Begun, order: Order, attempt: u32) -> HandlerResult {
+    async fn attempt(&self, begun: Begun, order: Order, attempt: u32, turn: Turn<'_>) -> HandlerResult {
         let (endpoint, is_last) = (order.endpoint, order.is_last);
         let (target, message) = match self.message(order) {
             Ok(ready) => ready,
@@ -104,7 +116,10 @@ impl Webhooks {
             }
         };
         let inner = self.inner();
-        match call::post(&inner.connector, &target, message, inner.timeout, inner.answer_limit).await {
+        let begun_at = Instant::now();
+        let outcome = call::post(&inner.connector, &target, message, inner.timeout, inner.answer_limit).await;
+        turn.ended(begun_at.elapsed() > inner.timeout / SLOW);
+        match outcome {
             Ok(answer) if answer.is_success() => Ok(self.record_delivered(begun, &answer).await?),
             Ok(answer) => {
                 let complaint = answer.complaint();

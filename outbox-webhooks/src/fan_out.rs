@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::deliver::Deliver;
 use crate::event::is_ours;
-use crate::id::DeliveryId;
 use crate::route::{Outgoing, patterns};
 use crate::webhooks::Webhooks;
 
@@ -36,7 +35,7 @@ async fn write(
     event: &Envelope,
     outgoing: Outgoing,
 ) -> HandlerResult {
-    let deliveries: Vec<Uuid> = sqlx::query_scalar(webhooks.statements().fan_out.text())
+    let rows: Vec<(Uuid, Uuid)> = sqlx::query_as(webhooks.statements().fan_out.text())
         .bind(event.id.as_uuid())
         .bind(outgoing.tenant)
         .bind(patterns(&event.name))
@@ -46,10 +45,11 @@ async fn write(
         .bind(outgoing.body)
         .fetch_all(&mut *connection)
         .await?;
-    let mut jobs: Vec<Uuid> = Vec::with_capacity(deliveries.len());
-    for delivery in &deliveries {
-        let enqueued = Deliver { delivery: DeliveryId::from(*delivery) }.enqueue(&mut *connection).await?;
-        jobs.push(enqueued.job_id.into());
+    let (mut deliveries, mut jobs) = (Vec::with_capacity(rows.len()), Vec::<Uuid>::with_capacity(rows.len()));
+    for (delivery, endpoint) in rows {
+        let job = Deliver { delivery: delivery.into(), endpoint: endpoint.into() };
+        jobs.push(job.enqueue(&mut *connection).await?.job_id.into());
+        deliveries.push(delivery);
     }
     if !jobs.is_empty() {
         let name = webhooks.statements().fan_out_jobs.text();

@@ -15,4 +15,4 @@ message as (
 insert into :schema.webhook_delivery (id, endpoint_id, event_id)
 select gen_random_uuid(), m.id, $1 from matching m
 on conflict (endpoint_id, event_id) do nothing
-returning id
+returning id, endpoint_id

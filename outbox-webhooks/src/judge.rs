@@ -54,7 +54,9 @@ impl Webhooks {
         };
         let Some(reason) = reason(&standing, patience, is_gone) else { return Ok(()) };
         let disable = sqlx::query(self.statements().disable.text()).bind(endpoint.as_uuid()).bind(&reason);
-        disable.execute(&mut *transaction).await?;
+        if disable.execute(&mut *transaction).await?.rows_affected() == 0 {
+            return Ok(());
+        }
         tracing::warn!(%endpoint, reason, "a webhook endpoint is disabled");
         let Standing { tenant, description, failing_since, .. } = standing;
         let news = EndpointDisabled { endpoint, tenant: tenant.clone(), description, reason, failing_since };

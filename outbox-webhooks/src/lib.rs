@@ -12,6 +12,7 @@
 //! | `fan_out` | an event becomes deliveries and their jobs, in one transaction |
 //! | `deliver` | one delivery's job: begin, call, record |
 //! | `target`, `address`, `connect`, `call` | which URLs, which addresses, the connection, the request |
+//! | `turns` | a slow endpoint has two calls at once, so that the others have their turn |
 //! | `record`, `judge` | what an attempt came to; whether the endpoint gets any more |
 //! | `log`, `redeliver`, `rotate`, `endpoint`, `prune` | what an application and its people do |
 
@@ -59,6 +60,8 @@ mod route;
 mod schema;
 #[cfg(feature = "sender")]
 mod target;
+#[cfg(feature = "sender")]
+mod turns;
 #[cfg(feature = "sender")]
 mod webhooks;
 

@@ -62,9 +62,12 @@ impl Webhooks {
             return Err(RedeliverError::Disabled(reason));
         }
         let redrive = sqlx::query_scalar(statements.redrive.text()).bind(job);
-        let job = match redrive.fetch_one(&mut *transaction).await? {
-            Some(true) => job,
-            _ => Some(outbox.enqueue(&mut *transaction, &Deliver { delivery: id }).await?.job_id.into()),
+        let is_redriven: bool = redrive.fetch_one(&mut *transaction).await?;
+        let job = if is_redriven {
+            job
+        } else {
+            let deliver = Deliver { delivery: id, endpoint: row.try_get::<Uuid, _>("endpoint_id")?.into() };
+            Some(outbox.enqueue(&mut *transaction, &deliver).await?.job_id.into())
         };
         let assign = sqlx::query(statements.redeliver_job.text()).bind(id.as_uuid()).bind(job);
         assign.execute(transaction).await?;

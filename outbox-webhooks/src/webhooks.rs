@@ -13,6 +13,7 @@ use crate::connect::Connector;
 use crate::route::{Outgoing, Route, patterns};
 use crate::schema::Statements;
 use crate::target::Rules;
+use crate::turns::Turns;
 
 /// Outgoing webhooks: endpoints, deliveries, and the way to them.
 ///
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) route: Box<Route>,
     pub(crate) rules: Rules,
     pub(crate) connector: Connector,
+    pub(crate) turns: Turns,
     pub(crate) timeout: Duration,
     pub(crate) answer_limit: usize,
     pub(crate) patience: Patience,

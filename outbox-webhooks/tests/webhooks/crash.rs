@@ -118,3 +118,28 @@ async fn what_is_recorded_as_delivered_is_not_sent_again() {
     assert_eq!(floor.jobs().await[0].status, "succeeded");
     assert!(receiver.requests().is_empty());
 }
+
+/// The receiver has it and the database does not take the answer: it comes once more, under the same id.
+#[tokio::test]
+async fn an_answer_that_cannot_be_written_down_comes_again() {
+    let floor = Floor::new().await;
+    let receiver = Receiver::new().await;
+    floor.endpoint(&receiver).await;
+    floor
+        .sandbox
+        .execute(
+            "create function :schema.refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+             create trigger refuse before update on :schema.webhook_attempt for each row execute function :schema.refuse()",
+        )
+        .await;
+    let event = floor.issue().await;
+    floor.drain().await;
+    let delivery = floor.only(event).await;
+    assert_eq!((delivery.status, delivery.delivered_at), (DeliveryStatus::Pending, None));
+    floor.sandbox.execute("drop trigger refuse on :schema.webhook_attempt").await;
+    floor.to_the_end().await;
+    assert_eq!(floor.only(event).await.status, DeliveryStatus::Delivered);
+    let requests = receiver.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!((requests[0].id(), &requests[0].body), (requests[1].id(), &requests[1].body));
+}

@@ -1,5 +1,7 @@
 //! One delivery: what the receiver gets, and when it counts as delivered.
 
+use std::time::Duration;
+
 use outbox_testing::eventually;
 use outbox_webhooks::{DeliveryStatus, Secret, VerifyError};
 
@@ -61,25 +63,26 @@ async fn every_status_of_success_is_one_and_no_other_is() {
     }
 }
 
-/// No transaction is open, and no connection is taken, while the receiver thinks.
+/// No transaction is open, and no connection is taken, while the receiver thinks: for longer than is waited here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_connection_is_held_during_a_call() {
-    let floor = Floor::new().await;
+    let floor = Floor::with(|webhooks| webhooks.timeout(Duration::from_secs(30))).await;
     let receiver = Receiver::answering([Reply::Never]).await;
     floor.endpoint(&receiver).await;
     floor.issue().await;
     let outbox = floor.outbox.clone();
     let drain = tokio::spawn(async move { outbox.drain().await });
     receiver.until(1).await;
-    // Other sessions of this schema's statements, which are the pool's: none is in a transaction.
-    let open =
-        "select count(*) from pg_stat_activity where state like 'idle in transaction%' and query like '%:schema.%'";
-    assert_eq!(floor.sandbox.number(open).await, 0);
     let pool = floor.sandbox.application_pool();
     eventually("every connection is back in the pool", async || {
         (pool.num_idle() == pool.size() as usize).then_some(())
     })
     .await;
+    let open =
+        "select count(*) from pg_stat_activity where state like 'idle in transaction%' and query like '%:schema.%'";
+    assert_eq!(floor.sandbox.number(open).await, 0);
+    let ended = "select count(*) from :schema.webhook_attempt where ended_at is not null";
+    assert_eq!(floor.sandbox.number(ended).await, 0);
     drain.abort();
 }
 

@@ -136,19 +136,28 @@ async fn what_was_on_its_way_fails_and_enabling_forgets() {
     assert_eq!(floor.only(next).await.status, DeliveryStatus::Delivered);
 }
 
-/// Two deliveries that fail for good at once: one of them disables it, and there is one event.
+/// Several deliveries that fail for good at the same moment: one of them disables it, and there is one event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_disabled_once_however_many_deliveries_die() {
     let floor = Floor::new().await;
     let receiver = Receiver::answering([Reply::status(410)]).await;
     floor.endpoint(&receiver).await;
-    for _ in 0..10 {
+    failing_for(&floor, "1 hour").await;
+    for _ in 0..6 {
         floor.issue().await;
     }
+    // Whoever is to judge waits here for the others.
+    let mut gate = floor.sandbox.pool().begin().await.unwrap();
+    let lock = format!("select from \"{}\".webhook_endpoint for no key update", floor.sandbox.schema());
+    sqlx::query(sqlx::AssertSqlSafe(lock)).execute(&mut *gate).await.unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let outbox = floor.outbox.clone();
     let worker = tokio::spawn(async move { outbox.run(async { drop(stopped.await) }).await });
+    let judging = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%:schema.webhook_endpoint%'";
+    eventually("several are about to judge", async || (floor.sandbox.number(judging).await >= 2).then_some(())).await;
+    gate.rollback().await.unwrap();
     eventually("all deliveries have failed", async || {
+        floor.all_due().await;
         let jobs = floor.jobs().await;
         // Fan-outs that came behind it made none.
         let fanned = floor.sandbox.jobs().await.of("webhooks.fan_out").live() == 0;
@@ -158,4 +167,43 @@ async fn it_is_disabled_once_however_many_deliveries_die() {
     stop.send(()).unwrap();
     worker.await.unwrap().unwrap();
     assert_eq!(floor.disabled().await.len(), 1);
+}
+
+/// An endpoint is not disabled without the news of it, and the other way round: where the event cannot be written, it stays enabled, and
+/// the next attempt decides.
+#[tokio::test]
+async fn it_is_disabled_with_its_event_or_not_at_all() {
+    let floor = Floor::new().await;
+    let receiver = Receiver::answering([Reply::status(410)]).await;
+    let id = floor.endpoint(&receiver).await.endpoint.id;
+    floor
+        .sandbox
+        .execute(
+            "create function :schema.refuse() returns trigger language plpgsql as $$ begin
+               if new.event_type = 'webhook.endpoint.disabled' then raise exception 'no'; end if; return new; end $$;
+             create trigger refuse before insert on :schema.event for each row execute function :schema.refuse()",
+        )
+        .await;
+    let event = floor.issue().await;
+    floor.drain().await;
+    assert_eq!(endpoint(&floor, id).await.disabled_at, None);
+    assert_eq!(floor.only(event).await.status, DeliveryStatus::Pending);
+    floor.sandbox.execute("drop trigger refuse on :schema.event").await;
+    floor.to_the_end().await;
+    assert!(endpoint(&floor, id).await.disabled_at.is_some());
+    assert_eq!((floor.disabled().await.len(), receiver.requests().len()), (1, 2));
+}
+
+/// A URL that the settings do not allow any more is a failure for good each time, and no reason to go on for ever.
+#[tokio::test]
+async fn one_whose_url_is_not_allowed_is_given_up_too() {
+    let floor = Floor::strict(|webhooks| webhooks.disable_after_dead_deliveries(2)).await;
+    let id = floor.create(outbox_webhooks::NewEndpoint::new("acme", "https://example.com/")).await.endpoint.id;
+    floor.sandbox.execute("update :schema.webhook_endpoint set url = 'http://example.com/'").await;
+    for _ in 0..2 {
+        assert_eq!(endpoint(&floor, id).await.disabled_at, None);
+        floor.issue().await;
+        floor.to_the_end().await;
+    }
+    assert!(endpoint(&floor, id).await.disabled_at.is_some());
 }

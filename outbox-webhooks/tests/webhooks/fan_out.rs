@@ -42,7 +42,7 @@ async fn each_active_endpoint_of_the_tenant_gets_one_delivery_and_one_job() {
     let jobs = floor.jobs().await;
     assert_eq!(jobs.len(), 2);
     let paired = "select count(*) from :schema.webhook_delivery d join :schema.job_live j on j.id = d.job_id
-                  where j.job_type = 'webhooks.deliver' and j.payload->>'delivery' = d.id::text";
+                  where j.job_type = 'webhooks.deliver' and j.payload->>'delivery' = d.id::text and j.payload->>'endpoint' = d.endpoint_id::text";
     assert_eq!(floor.sandbox.number(paired).await, 2);
 }
 

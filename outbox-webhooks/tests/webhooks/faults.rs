@@ -53,13 +53,19 @@ async fn one_that_stalls_in_mid_body_has_answered() {
     assert_eq!((delivery.status, answer.as_str()), (DeliveryStatus::Delivered, "the beginning"));
 }
 
-/// Ten gigabytes are promised: a kilobyte is kept, and the connection closed.
+/// Ten gigabytes are promised: a kilobyte is kept, and no more is taken than lies in the system's buffers.
 #[tokio::test]
 async fn one_that_never_stops_is_not_listened_to() {
     for (status, expected) in [(200, DeliveryStatus::Delivered), (500, DeliveryStatus::Pending)] {
-        let (delivery, answer) = delivered(Reply::Endless(status), crate::floor::TIMEOUT).await;
+        let floor = Floor::new().await;
+        let receiver = Receiver::answering([Reply::Endless(status)]).await;
+        floor.endpoint(&receiver).await;
+        let event = floor.issue().await;
+        floor.drain().await;
+        let delivery = floor.only(event).await;
         assert_eq!(delivery.status, expected);
-        assert_eq!(answer, "x".repeat(1_024));
+        assert_eq!(floor.attempts(&delivery).await[0].answer.as_deref(), Some(&*"x".repeat(1_024)));
+        assert!(receiver.sent() < 32 << 20, "{} bytes were taken", receiver.sent());
     }
 }
 
@@ -142,5 +148,33 @@ async fn a_receiver_that_does_not_answer_blocks_neither_publishers_nor_other_han
     assert_eq!(receiver.requests().len(), 8);
     let ended = "select count(*) from :schema.webhook_attempt where ended_at is not null";
     assert_eq!(floor.sandbox.number(ended).await, 0);
+    worker.abort();
+}
+
+/// One that is slow has two calls at once; what waits behind them lets the others pass, and is charged nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_does_not_answer_does_not_keep_the_others_waiting() {
+    let floor = Floor::with(|webhooks| webhooks.timeout(Duration::from_secs(2))).await;
+    let (dead, well) = (Receiver::answering([Reply::Never]).await, Receiver::new().await);
+    floor.endpoint(&dead).await;
+    floor.create(NewEndpoint::new("well", well.url())).await;
+    floor.issue().await;
+    floor.drain().await;
+    for _ in 0..30 {
+        floor.issue().await;
+    }
+    // All of them are due before the one that goes elsewhere.
+    floor.publish_in(outbox::Metadata::new().tenant("well"), &crate::floor::issue()).await;
+    let outbox = floor.outbox.clone();
+    let worker = tokio::spawn(async move { outbox.run(std::future::pending()).await });
+    outbox_testing::eventually("all others have stepped back", async || {
+        let open = "select count(*) from :schema.webhook_attempt where ended_at is null";
+        assert!(floor.sandbox.number(open).await <= 3, "two to the dead one, one to the other");
+        let back = "select count(*) from :schema.job_live where job_type = 'webhooks.deliver' and status = 'pending'
+                    and attempts = 0 and available_at > now() + interval '5 s'";
+        (floor.sandbox.number(back).await >= 20).then_some(())
+    })
+    .await;
+    well.until(1).await;
     worker.abort();
 }

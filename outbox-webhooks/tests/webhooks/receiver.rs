@@ -73,6 +73,7 @@ impl Reply {
 struct Shared {
     requests: Vec<Request>,
     connections: usize,
+    sent: usize,
     replies: VecDeque<Reply>,
 }
 
@@ -123,6 +124,11 @@ impl Receiver {
         self.shared.lock().unwrap().connections
     }
 
+    /// How much of endless bodies somebody took.
+    pub fn sent(&self) -> usize {
+        self.shared.lock().unwrap().sent
+    }
+
     pub fn only(&self) -> Request {
         let requests = self.requests();
         assert_eq!(requests.len(), 1, "{requests:#?}");
@@ -164,7 +170,7 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Mute
         next.unwrap_or_else(|| Reply::status(200))
     };
     // A sender that goes away in the middle is what some of the tests are about.
-    let _ = say(&mut stream, reply).await;
+    let _ = say(&mut stream, reply, shared).await;
     let _ = stream.shutdown().await;
 }
 
@@ -193,7 +199,11 @@ async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Request> {
     Some(Request { line, headers, body })
 }
 
-async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -> std::io::Result<()> {
+async fn say(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    reply: Reply,
+    shared: &Mutex<Shared>,
+) -> std::io::Result<()> {
     match reply {
         Reply::Raw(text) => stream.write_all(text.as_bytes()).await,
         Reply::Never => until_left(stream).await,
@@ -208,6 +218,7 @@ async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -
             stream.write_all(head.as_bytes()).await?;
             loop {
                 stream.write_all(&[b'x'; 8_192]).await?;
+                shared.lock().unwrap().sent += 8_192;
             }
         }
         Reply::Drip => {

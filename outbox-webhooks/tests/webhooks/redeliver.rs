@@ -128,3 +128,27 @@ async fn redriving_the_job_is_redelivering() {
     assert_eq!(floor.only(event).await.status, DeliveryStatus::Delivered);
     assert_eq!(receiver.requests().len(), 9);
 }
+
+/// A job that the delivery does not name, as from a backup or an older redelivery, ends without a call.
+#[tokio::test]
+async fn a_job_that_the_delivery_does_not_name_sends_nothing() {
+    let floor = Floor::new().await;
+    let receiver = Receiver::answering([Reply::status(500)]).await;
+    floor.endpoint(&receiver).await;
+    let event = floor.issue().await;
+    floor.drain().await;
+    floor
+        .sandbox
+        .execute(
+            "insert into :schema.job_live (id, job_type, payload, max_attempts, metadata)
+             select gen_random_uuid(), job_type, payload, max_attempts, metadata from :schema.job_live
+             where job_type = 'webhooks.deliver'",
+        )
+        .await;
+    floor.drain().await;
+    assert_eq!(receiver.requests().len(), 1);
+    let jobs = floor.jobs().await;
+    let ended: Vec<_> = jobs.iter().filter(|job| job.status == "succeeded").collect();
+    assert_eq!((jobs.len(), ended.len(), ended[0].reason.as_deref()), (2, 1, Some("discarded")));
+    assert_eq!(floor.only(event).await.status, DeliveryStatus::Pending);
+}
