@@ -34,8 +34,8 @@ begin
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select max(version) into found_version from migration;
-  if found_version < 14 then
-    raise exception 'the tables in % are at version %, and the roles need version 14', current_schema(), found_version
+  if found_version < 15 then
+    raise exception 'the tables in % are at version %, and the roles need version 15', current_schema(), found_version
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select c.relowner::regrole::text as owner, pg_has_role(current_user, c.relowner, 'usage') as ok into it
@@ -85,7 +85,7 @@ begin
       ('insert (event_type, key, event_id), select (event_type, key, event_id), update (event_id)', 'publish_key')
     ),
     looking (privilege, target) as (
-      values ('select', 'migration'), ('select', 'subscription'), ('select', 'worker'), ('select', 'attempt'), ('select', 'schedule')
+      values ('select', 'migration'), ('select', 'subscription'), ('select', 'worker'), ('select', 'attempt'), ('select', 'schedule'), ('select', 'lease')
       union all select format('select (%s)', columns), relation from shown where relation = 'event'
       union all select format('select (%s)', s.columns), j.relation from jobs j join shown s on s.relation = 'job'
     )
@@ -106,6 +106,7 @@ begin
                  'activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)', 'subscription'),
       ('worker', 'update', 'sequence catalogue_fence'),
       ('worker', 'select, insert, update, delete', 'schedule'),
+      ('worker', 'select, insert, update', 'lease'),
       ('worker', 'execute', 'function schedule_is_busy(text)'),
       ('worker', 'execute', 'function run_schedule(text, uuid)'),
       ('worker', 'execute', 'function ensure_partitions(interval)'),
@@ -118,6 +119,8 @@ begin
       ('admin', 'update (retired_at, activated_at, activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)',
                 'subscription'),
       ('admin', 'update (paused_at, next_tick)', 'schedule'),
+      -- To end one whose owner does not.
+      ('admin', 'update (holder, expires_at)', 'lease'),
       ('admin', 'execute', 'function run_schedule(text, uuid)'),
       ('admin', 'execute', 'function redrive(uuid, boolean)'),
       ('admin', 'execute', 'function cancel(uuid, text)')
@@ -125,7 +128,7 @@ begin
     union all select 'worker', 'maintain', 'job_live' where current_setting('server_version_num')::int >= 170000
     union all select 'admin', 'select', relation
     from unnest(array['migration', 'subscription', 'worker', 'attempt', 'event', 'erasure', 'job', 'job_live', 'job_succeeded',
-                      'job_failed', 'publish_key', 'inbox', 'retention', 'schedule', 'sequence catalogue_fence']) as t (relation)
+                      'job_failed', 'publish_key', 'inbox', 'retention', 'schedule', 'lease', 'sequence catalogue_fence']) as t (relation)
   loop
     execute format('grant %s on %s to %I', it.privilege, it.target, prefix || '_' || it.role);
   end loop;

@@ -9,6 +9,7 @@
 //! - `service/` is when: one loop each, no SQL. The *worker* claims and runs, the *settler* settles, the *lease keeper* renews
 //!   apart from both, *upkeep* rescues, backfills and makes partitions, the *cleaner* prunes and vacuums, the
 //!   *scheduler* takes the ticks of schedules, the *listener* hears of other processes' commits, the *feed* reads for live streams.
+//! - [`Leases`] and [`SessionLock`] are for work that one process does at a time; they need nothing else of this crate.
 //! - [`LiveStreams`] show committed events to whoever looks on now.
 //!
 //! A job's way:
@@ -27,6 +28,7 @@ mod builder;
 mod cancellation;
 mod config;
 mod discreet;
+mod durable_lease;
 mod enqueue;
 mod error;
 mod executing;
@@ -50,6 +52,7 @@ mod schedules;
 mod schema;
 mod scope;
 mod service;
+mod session_lock;
 mod signal;
 mod sqlstate;
 mod step;
@@ -62,6 +65,7 @@ mod wake;
 
 pub use builder::OutboxBuilder;
 pub use cancellation::Cancellation;
+pub use durable_lease::{DurableLease, Held, LeaseError, Leases};
 pub use enqueue::{Enqueue, Enqueued, Enqueuing};
 pub use error::{BuildError, GrantError, MigrateError, OperationError, PublishError, RunError, SettingFault};
 pub use health::Health;
@@ -81,6 +85,7 @@ pub use schedules::Schedules;
 pub use schema::{InvalidSchema, Schema};
 pub use scope::context;
 pub use service::{DrainError, Drained};
+pub use session_lock::{SessionLock, SessionLockError};
 pub use signal::shutdown_signal;
 pub use step::failed::FailedJob;
 pub use step::schedule_status::ScheduleStatus;

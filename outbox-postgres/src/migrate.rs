@@ -47,7 +47,7 @@ macro_rules! migrations {
 }
 
 /// Forward only; a released one never changes.
-static MIGRATIONS: [Migration; 14] = migrations![
+static MIGRATIONS: [Migration; 15] = migrations![
     1 "0001_ulid",
     2 "0002_event",
     3 "0003_job",
@@ -62,6 +62,7 @@ static MIGRATIONS: [Migration; 14] = migrations![
     12 "0012_retention",
     13 "0013_autovacuum",
     14 "0014_schedule",
+    15 "0015_lease",
 ];
 
 /// The newest version that this binary knows.

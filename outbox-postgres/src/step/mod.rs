@@ -13,6 +13,7 @@ pub(crate) mod claim;
 pub(crate) mod declare;
 pub(crate) mod enqueue;
 pub(crate) mod failed;
+pub(crate) mod lease;
 pub(crate) mod live;
 pub(crate) mod look;
 pub(crate) mod partition;
