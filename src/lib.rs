@@ -59,6 +59,8 @@
 //! | have all handlers in the program | [`modules!`] |
 //! | show what happens as it happens | [`LiveStreams`], [`Live`] |
 //! | run workers | [`Outbox`], [`OutboxBuilder`] |
+//! | start work that goes on behind a request | [`Executor`] |
+//! | run the loops of a service together | [`Supervisor`] |
 //! | do something in one process at a time | [`Leases`], [`SessionLock`] |
 //! | write a parameter of your own | [`FromDelivery`] |
 //!
@@ -100,12 +102,13 @@ pub use outbox_macros::scheduled;
 #[doc = include_str!("docs/subscriber.md")]
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
-    BuildError, Cancellation, DrainError, Drained, DurableLease, Enqueue, Enqueued, Enqueuing, FailedJob, GrantError,
-    Health, Held, InvalidSchema, LeaseError, Leases, Live, LiveError, LiveLoad, LivePosition, LiveStream, LiveStreams,
-    LiveSubscription, MigrateError, Missed, OperationError, Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish,
-    PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal, Retention, Roles, RunError,
-    ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault, Tx, Unclaimed, context, health,
-    migrate, migrate_schema, shutdown_signal,
+    BuildError, Cancellation, DrainError, Drained, DurableLease, Enqueue, Enqueued, Enqueuing, Executor, ExecutorError,
+    FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live, LiveError, LiveLoad, LivePosition,
+    LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError, Outbox, OutboxBuilder,
+    OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal,
+    Retention, Roles, RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault,
+    ShutDown, Started, Supervisor, SupervisorError, Tx, Unclaimed, context, health, migrate, migrate_schema,
+    shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

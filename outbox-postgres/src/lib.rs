@@ -9,7 +9,8 @@
 //! - `service/` is when: one loop each, no SQL. The *worker* claims and runs, the *settler* settles, the *lease keeper* renews
 //!   apart from both, *upkeep* rescues, backfills and makes partitions, the *cleaner* prunes and vacuums, the
 //!   *scheduler* takes the ticks of schedules, the *listener* hears of other processes' commits, the *feed* reads for live streams.
-//! - [`Leases`] and [`SessionLock`] are for work that one process does at a time; they need nothing else of this crate.
+//! - [`Leases`] and [`SessionLock`] are for work that one process does at a time; they need nothing else of this crate,
+//!   and neither do [`Executor`], for work that nobody waits for, and [`Supervisor`], for the loops of a service.
 //! - [`LiveStreams`] show committed events to whoever looks on now.
 //!
 //! A job's way:
@@ -32,6 +33,7 @@ mod durable_lease;
 mod enqueue;
 mod error;
 mod executing;
+mod executor;
 mod fan_out;
 mod hand_over;
 pub mod health;
@@ -56,6 +58,7 @@ mod session_lock;
 mod signal;
 mod sqlstate;
 mod step;
+mod supervisor;
 mod to_the_end;
 mod transaction;
 mod tx;
@@ -68,6 +71,7 @@ pub use cancellation::Cancellation;
 pub use durable_lease::{DurableLease, Held, LeaseError, Leases};
 pub use enqueue::{Enqueue, Enqueued, Enqueuing};
 pub use error::{BuildError, GrantError, MigrateError, OperationError, PublishError, RunError, SettingFault};
+pub use executor::{Executor, ExecutorError, ShutDown, Started};
 pub use health::Health;
 pub use jsonb::Refusal;
 #[doc(hidden)]
@@ -90,5 +94,6 @@ pub use signal::shutdown_signal;
 pub use step::failed::FailedJob;
 pub use step::schedule_status::ScheduleStatus;
 pub use step::survey::Unclaimed;
+pub use supervisor::{Supervisor, SupervisorError};
 pub use transaction::OutboxTransaction;
 pub use tx::Tx;

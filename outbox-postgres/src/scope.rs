@@ -122,6 +122,20 @@ pub fn context() -> Metadata {
     SCOPE.try_with(|scope| scope.inherited.metadata()).unwrap_or_default()
 }
 
+/// The scope of here, without its transaction, for work that goes on behind it.
+pub(crate) fn carried() -> Option<Scope> {
+    let here = SCOPE.try_with(Scope::clone).ok()?;
+    Some(Scope { depth: 0, published: Arc::default(), ..here })
+}
+
+/// Runs `future` in the scope that was carried along, if there was one.
+pub(crate) async fn carry<F: Future>(scope: Option<Scope>, future: F) -> F::Output {
+    match scope {
+        Some(scope) => scope.run(future).await,
+        None => future.await,
+    }
+}
+
 /// Something was published in the current scope, if there is one.
 pub(crate) fn note_published() {
     let _ = SCOPE.try_with(|scope| scope.published.store(true, Ordering::Relaxed));

@@ -33,7 +33,7 @@ impl<F> Drop for Caught<F> {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("(a panic without a text)").to_owned()
 }

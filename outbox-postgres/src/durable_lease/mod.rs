@@ -30,7 +30,7 @@ const MAX_NAME: usize = 200;
 /// used.
 ///
 /// ```no_run
-/// # async fn example(pool: sqlx::PgPool) -> Result<(), outbox_postgres::LeaseError> {
+/// # async fn example(pool: sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
 /// use outbox_postgres::Leases;
 ///
 /// let leases = Leases::new(&pool);
@@ -38,13 +38,13 @@ const MAX_NAME: usize = 200;
 ///     .lease("search.rebuild")
 ///     .run(async |held| {
 ///         let mut tx = pool.begin().await?;
-///         held.fence(&mut tx).await.map_err(sqlx::Error::other)?; // from here on nobody else can be the owner until this commits
+///         held.fence(&mut tx).await?; // from here to the commit nobody else can become the owner
 ///         sqlx::query("update search_index set generation = generation + 1").execute(&mut *tx).await?;
-///         tx.commit().await
+///         tx.commit().await?;
+///         Ok::<_, Box<dyn std::error::Error>>(())
 ///     })
 ///     .await?;
-/// # drop(rebuilt);
-/// # Ok(())
+/// # rebuilt
 /// # }
 /// ```
 #[derive(Debug, Clone)]
