@@ -74,7 +74,7 @@ async fn migrate(pool: &PgPool, schema: &Schema) -> Result<(), MigrateError> {
 async fn apply(connection: &mut PgConnection, schema: &Schema) -> Result<(), MigrateError> {
     let name = schema.as_str();
     // Before anything that takes a right: who may only read the history learns that there is nothing to do.
-    if applied(connection, schema).await? == Some(newest()) {
+    if applied(connection, schema).await? >= Some(newest()) {
         return Ok(());
     }
     connection.execute(AssertSqlSafe(format!("set local lock_timeout = '{LOCK_LIMIT}'"))).await?;
@@ -85,9 +85,6 @@ async fn apply(connection: &mut PgConnection, schema: &Schema) -> Result<(), Mig
     }
     // Again, behind the lock.
     let found = applied(connection, schema).await?;
-    if let Some(found) = found.filter(|found| *found > newest()) {
-        return Err(MigrateError::TooNew { schema: name.to_owned(), found, known: newest() });
-    }
     // pg_temp last: nobody's temporary table may stand in for one of ours.
     connection.execute(AssertSqlSafe(format!("set local search_path to \"{name}\", pg_temp"))).await?;
     if found.is_none() {
@@ -108,13 +105,24 @@ async fn is_there(connection: &mut PgConnection, schema: &Schema, table: &str) -
     sqlx::query_scalar("select to_regclass($1) is not null").bind(qualified).fetch_one(connection).await
 }
 
-/// The newest version that the history holds; `None` where there is no history.
-async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Option<i32>, sqlx::Error> {
+/// The newest version that the history holds; `None` where there is no history. Newer ones than this program's have to say that it works
+/// on them, so that in a rolling deployment the release before can still be started.
+async fn applied(connection: &mut PgConnection, schema: &Schema) -> Result<Option<i32>, MigrateError> {
     if !is_there(connection, schema, "webhook_migration").await? {
         return Ok(None);
     }
-    let text = format!("select coalesce(max(version), 0) from \"{}\".webhook_migration", schema.as_str());
-    sqlx::query_scalar(AssertSqlSafe(text)).fetch_one(connection).await.map(Some)
+    let known = newest();
+    let text = format!(
+        "select coalesce(max(version), 0), coalesce(bool_or(coalesce(compatible_from > $1, true)) filter (where version > $1), false)
+         from \"{}\".webhook_migration",
+        schema.as_str()
+    );
+    let (found, is_too_new) = sqlx::query_as(AssertSqlSafe(text)).bind(known).fetch_one(connection).await?;
+    if is_too_new {
+        Err(MigrateError::TooNew { schema: schema.as_str().to_owned(), found, known })
+    } else {
+        Ok(Some(found))
+    }
 }
 
 #[cfg(test)]

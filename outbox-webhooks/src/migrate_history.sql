@@ -1,5 +1,6 @@
 create table webhook_migration (
-  version    int         primary key,
-  name       text        not null,
-  applied_at timestamptz not null default clock_timestamp()
+  version         int         primary key,
+  name            text        not null,
+  compatible_from int,                              -- the oldest release, by its newest version, that works on it; null: its own
+  applied_at      timestamptz not null default clock_timestamp()
 )

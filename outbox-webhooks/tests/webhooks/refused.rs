@@ -138,9 +138,11 @@ async fn a_redirect_is_a_failed_delivery_that_says_so() {
         let error = delivery.last_error.unwrap();
         assert!(error.contains("redirects are not followed") && error.contains(&private.url()), "{error}");
         assert_eq!(private.connections(), 0);
-        floor.to_the_end().await;
-        assert_eq!(floor.only(event).await.status, DeliveryStatus::Failed);
-        assert_eq!((receiver.requests().len(), private.connections()), (8, 0));
+        if status == 308 {
+            floor.to_the_end().await;
+            assert_eq!(floor.only(event).await.status, DeliveryStatus::Failed);
+            assert_eq!((receiver.requests().len(), private.connections()), (8, 0));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use outbox::{Outbox, Roles};
 use outbox_webhooks::{DeliveryStatus, NewEndpoint, Webhooks};
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{AssertSqlSafe, Executor, PgPool};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
 
 use crate::floor::{Floor, TIMEOUT, issue};
 use crate::receiver::{Receiver, Reply};
@@ -33,12 +33,24 @@ impl Login {
         let pool = PgPoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
         (Self { owner, prefix }, pool)
     }
+}
 
-    async fn drop_roles(self) {
-        for role in ["login", "publisher", "worker", "reader", "admin"] {
-            let drop = format!("drop owned by {0}_{role} cascade; drop role {0}_{role}", self.prefix);
-            self.owner.execute(sqlx::raw_sql(AssertSqlSafe(drop))).await.unwrap();
-        }
+impl Drop for Login {
+    fn drop(&mut self) {
+        let (options, prefix) = (self.owner.connect_options().as_ref().clone(), self.prefix.clone());
+        // A thread of its own, because a drop cannot await. What stays is no reason to fail a test.
+        let _ = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+            runtime.block_on(async {
+                let mut connection = PgConnection::connect_with(&options).await.ok()?;
+                for role in ["login", "publisher", "worker", "reader", "admin"] {
+                    let drop = format!("drop owned by {prefix}_{role} cascade; drop role {prefix}_{role}");
+                    connection.execute(sqlx::raw_sql(AssertSqlSafe(drop))).await.ok()?;
+                }
+                Some(())
+            })
+        })
+        .join();
     }
 }
 
@@ -46,7 +58,7 @@ impl Login {
 async fn the_documented_grants_are_enough() {
     let floor = Floor::new().await;
     let receiver = Receiver::answering([Reply::status(410), Reply::status(200)]).await;
-    let (login, pool) = Login::new(&floor).await;
+    let (_login, pool) = Login::new(&floor).await;
     let webhooks = Webhooks::builder(pool.clone()).schema(floor.sandbox.schema()).timeout(TIMEOUT);
     let webhooks = webhooks.allow_http(true).allow_private_networks(true).build().unwrap();
     webhooks.migrate().await.unwrap();
@@ -77,5 +89,4 @@ async fn the_documented_grants_are_enough() {
     tx.commit().await.unwrap();
     drop((outbox, webhooks));
     pool.close().await;
-    login.drop_roles().await;
 }
