@@ -12,6 +12,7 @@ mod postgres;
 mod previous;
 mod proofs;
 mod soak;
+mod solopm;
 mod test;
 mod workspace;
 
@@ -37,6 +38,9 @@ The project's own commands. None needs a database to be there.
 * cargo xtask proofs [--last]         Run all tests and show which of them proves which requirement; fails when a
                                       number in docs/proofs.txt has no passing test. --last: look at the last run.
 * cargo xtask demo [ARGUMENT..]       Run the storefront example. Arguments go to it: --orders FILE, --json, ..
+* cargo xtask solopm [--listen 127.0.0.1:3000]
+                                      Run the SoloPM example with its database, mail server and receiver of webhooks, and
+                                      print its address. Ctrl-C ends all of it.
 * cargo xtask soak [--runs 20] [--seed 1] [--limit 300] [ARGUMENT..]
                                       Run the demo many times, each with a kill at another point, and check the proof
                                       of each. --limit: seconds a run may take. Other arguments go to the demo.
@@ -78,6 +82,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "test" => test::command(arguments),
         "proofs" => proofs::command(arguments),
         "demo" => demo::command(arguments),
+        "solopm" => solopm::command(&arguments),
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "chaos" => chaos::command(arguments),

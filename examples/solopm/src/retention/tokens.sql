@@ -1,0 +1,1 @@
+delete from solopm.tokens where revoked_at < $1 - interval '30 days'
