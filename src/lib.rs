@@ -73,6 +73,7 @@
 //! | `outbox-core` | the words and rules: traits, descriptors, names, registry, retry policy, outcomes; no clock, no runtime, no database |
 //! | `outbox-macros` | the attributes |
 //! | `outbox-postgres` | the engine: publish, claim, run, settle |
+//! | `outbox-axum` | live streams as server-sent events of axum |
 //! | `outbox-testing` | for tests: a throwaway PostgreSQL, a schema a test, drain and assertions |
 //!
 //! In a crate that calls this one otherwise, one line lets the attributes find it: `extern crate queue as outbox;`, or

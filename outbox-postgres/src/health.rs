@@ -70,7 +70,7 @@ impl Listening {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// `register`, `claim`, `settle`, `renew`, `upkeep`, `schedule`, `listen` or `wake`.
+    /// `register`, `claim`, `settle`, `renew`, `upkeep`, `schedule`, `listen`, `live listen` or `wake`.
     pub service: &'static str,
     /// For how long.
     pub lasting: Duration,

@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// Lines, `message field=value ..`.
 #[derive(Clone, Default)]
 pub struct Logs {
     lines: Arc<Mutex<Vec<String>>>,
     everything: bool,
+    /// While there is one listener only, `tracing` asks no other than that of the thread which comes to a line first, and what it answers
+    /// stands for all threads: on one that does not listen, that nobody does.
+    beside: Option<Dispatch>,
 }
 
 impl Logs {
@@ -25,7 +28,8 @@ impl Logs {
         Self { everything: true, ..Self::default() }.listen()
     }
 
-    fn listen(self) -> (Self, tracing::subscriber::DefaultGuard) {
+    fn listen(mut self) -> (Self, tracing::subscriber::DefaultGuard) {
+        self.beside = Some(Dispatch::new(self.clone()));
         let guard = tracing::subscriber::set_default(self.clone());
         (self, guard)
     }

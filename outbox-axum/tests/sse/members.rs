@@ -64,6 +64,25 @@ async fn a_stream_of_one_project_is_not_asked_about_others() {
     assert_eq!(app.checks("ann"), 1);
 }
 
+/// S1-39: a check that has no answer delays its own client alone, and not for ever.
+#[tokio::test]
+async fn a_check_that_hangs_delays_its_client_alone() {
+    let app = App::new().await;
+    let server = Server::start(&app);
+    app.join("p1", "ann").await;
+    let mut stuck = Client::get(server.address, "/live?member=stuck", b"").await;
+    let mut ann = Client::get(server.address, "/live?member=ann", b"").await;
+    for client in [&mut stuck, &mut ann] {
+        assert_eq!(client.refetch().await, "started");
+    }
+    for n in 0..20 {
+        let seen = app.update("p1", n, "news").await;
+        assert!(ann.event().await.id().starts_with(&seen.to_string()));
+    }
+    assert!(app.checks("stuck") < 20, "each of these takes five seconds");
+    assert_eq!(stuck.refetch().await, "unchecked");
+}
+
 /// S1-41: where it cannot be said whether a client may see an event it is not sent, and the client is told to read anew, which asks
 /// again.
 #[tokio::test]

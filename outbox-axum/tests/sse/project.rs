@@ -82,6 +82,10 @@ impl App {
     }
 
     async fn has_member(self, project: String, name: String) -> Result<bool, sqlx::Error> {
+        if name == "stuck" {
+            *self.checks.lock().unwrap().entry(name).or_default() += 1;
+            return std::future::pending().await;
+        }
         let text =
             format!("select exists (select from {} where project = $1 and name = $2)", self.sandbox.table("member"));
         let asked = sqlx::query_scalar(AssertSqlSafe(text)).bind(&project).bind(&name);

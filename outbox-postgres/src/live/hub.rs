@@ -69,6 +69,8 @@ pub(crate) struct Joined {
     pub(crate) number: u64,
     /// There is no feed yet: it has to be started, as this one.
     pub(crate) feed: Option<u32>,
+    /// Nobody looked on before, so that a feed that is still there has to listen again.
+    pub(crate) first: bool,
 }
 
 impl Hub {
@@ -99,6 +101,7 @@ impl Hub {
             }
         }
         let seat = Arc::new(Seat::new(wants, queue, first));
+        let is_first = state.seats.is_empty();
         let number = state.next_seat;
         state.next_seat += 1;
         state.seats.insert(number, Arc::clone(&seat));
@@ -107,15 +110,17 @@ impl Hub {
             state.number = rand::random();
             state.number
         });
-        Joined { seat, number, feed }
+        Joined { seat, number, feed, first: is_first }
     }
 
-    pub(crate) fn leave(&self, number: u64) {
+    /// Answers whether it was the last one.
+    pub(crate) fn leave(&self, number: u64) -> bool {
         let mut state = self.state();
         state.seats.remove(&number);
         if state.seats.is_empty() {
             state.empty_since = Instant::now();
         }
+        state.seats.is_empty()
     }
 
     /// The feed stands: from here on events are complete. Those that waited for it are told so; all of them are, and `why`, when it did
@@ -297,11 +302,11 @@ mod tests {
         let feed = first.feed.unwrap();
         hub.stand(Missed::Behind);
         assert!(!hub.may_end(feed, Duration::ZERO));
-        hub.leave(first.number);
+        assert!(hub.leave(first.number));
         assert!(!hub.may_end(feed, Duration::from_hours(1)));
         let second = join(&hub, From::Now);
         assert!(second.feed.is_none() && !hub.may_end(feed, Duration::ZERO));
-        hub.leave(second.number);
+        assert!(hub.leave(second.number));
         assert!(hub.may_end(feed, Duration::ZERO));
         let third = join(&hub, From::Now);
         assert!(third.feed.is_some());

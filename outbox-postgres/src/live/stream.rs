@@ -70,9 +70,10 @@ impl Stream for LiveStream {
 
 impl Drop for LiveStream {
     fn drop(&mut self) {
-        self.outbox.inner().live.leave(self.number);
-        // The feed may have nobody left to listen for.
-        self.outbox.inner().wake.live.notify_one();
+        if self.outbox.inner().live.leave(self.number) {
+            // The feed has nobody left to listen for.
+            self.outbox.inner().wake.live.notify_one();
+        }
     }
 }
 

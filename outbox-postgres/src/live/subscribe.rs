@@ -140,8 +140,9 @@ impl LiveSubscription {
         if let Some(number) = joined.feed {
             runtime.spawn(feed::run(&self.outbox, number));
         }
-        // A feed that has nobody to listen for has to listen again.
-        self.outbox.inner().wake.live.notify_one();
+        if joined.first {
+            self.outbox.inner().wake.live.notify_one();
+        }
         Ok(LiveStream { outbox: self.outbox, seat: joined.seat, number: joined.number, filter: self.filter })
     }
 

@@ -50,7 +50,7 @@ pub(crate) async fn run(outbox: &Outbox, shutdown: impl Future<Output = ()>) -> 
         () = shutdown => {
             outbox.vitals().enter(Stage::Stopping);
             // A server that shuts down waits for its open responses.
-            outbox.inner().live.close();
+            outbox.live().close();
             stop.cancel();
         }
     }
