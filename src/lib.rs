@@ -75,6 +75,7 @@
 //! | `outbox-postgres` | the engine: publish, claim, run, settle |
 //! | `outbox-axum` | live streams as server-sent events of axum |
 //! | `outbox-testing` | for tests: a throwaway PostgreSQL, a schema a test, drain and assertions |
+//! | `outbox-webhooks` | events to endpoints that users enter, signed and retried; and a verifier for receivers |
 //!
 //! In a crate that calls this one otherwise, one line lets the attributes find it: `extern crate queue as outbox;`, or
 //! `crate = ::queue` as an option of each.

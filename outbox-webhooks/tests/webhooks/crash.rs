@@ -16,13 +16,18 @@ const SCHEMA: &str = "OUTBOX_TEST_WEBHOOKS_SCHEMA";
 const URL: &str = "OUTBOX_TEST_WEBHOOKS_URL";
 const LEASE: Duration = Duration::from_secs(2);
 
-/// A worker that is a process of its own: this test binary again.
-async fn worker(floor: &Floor) -> Process {
+/// A worker that is a process of its own: this test binary again. Its environment names a proxy, which is none of its business.
+async fn worker(floor: &Floor, proxy: &Receiver) -> Process {
+    let proxy = format!("http://{}", proxy.address);
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "crash::child", "--nocapture", "--test-threads=1"])
         .env(SCHEMA, floor.sandbox.schema())
         .env(URL, Sandbox::url().await)
+        .envs(
+            ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]
+                .map(|name| (name, &proxy)),
+        )
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     Process::spawn(&mut command).unwrap()
@@ -45,13 +50,13 @@ async fn child() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_whose_process_dies_comes_again_under_its_id() {
     let floor = Floor::new().await;
-    let receiver = Receiver::answering([Reply::Never, Reply::status(200)]).await;
+    let (receiver, proxy) = (Receiver::answering([Reply::Never, Reply::status(200)]).await, Receiver::new().await);
     let created = floor.endpoint(&receiver).await;
     let event = floor.issue().await;
-    let first = worker(&floor).await;
+    let first = worker(&floor, &proxy).await;
     receiver.until(1).await;
     drop(first); // SIGKILL
-    let _second = worker(&floor).await;
+    let _second = worker(&floor, &proxy).await;
     receiver.until(2).await;
     let delivery = eventually("it is delivered", async || {
         let delivery = floor.only(event).await;
@@ -65,13 +70,14 @@ async fn a_delivery_whose_process_dies_comes_again_under_its_id() {
     assert_eq!(attempts.len(), 2);
     assert_eq!((attempts[0].ended_at, attempts[0].status, attempts[0].error.as_deref()), (None, None, None));
     assert_eq!(attempts[1].status, Some(200));
+    assert_eq!(proxy.connections(), 0);
 }
 
 /// S1-55: nobody runs our code when a process dies at the last attempt. The log says failed all the same, as the job does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_whose_process_dies_at_the_last_attempt_shows_as_failed() {
     let floor = Floor::new().await;
-    let receiver = Receiver::answering([Reply::Never]).await;
+    let (receiver, proxy) = (Receiver::answering([Reply::Never]).await, Receiver::new().await);
     floor.endpoint(&receiver).await;
     floor
         .sandbox
@@ -82,11 +88,11 @@ async fn a_delivery_whose_process_dies_at_the_last_attempt_shows_as_failed() {
         )
         .await;
     let event = floor.issue().await;
-    let first = worker(&floor).await;
+    let first = worker(&floor, &proxy).await;
     receiver.until(1).await;
     assert_eq!(floor.only(event).await.status, DeliveryStatus::Pending);
     drop(first); // SIGKILL
-    let _second = worker(&floor).await;
+    let _second = worker(&floor, &proxy).await;
     let delivery = eventually("the log says failed", async || {
         let delivery = floor.only(event).await;
         (delivery.status == DeliveryStatus::Failed).then_some(delivery)
