@@ -58,6 +58,7 @@
 //! | say who did it, and within which project and request | [`Metadata`], [`Outbox::scope_with`], [`context`] |
 //! | have all handlers in the program | [`modules!`] |
 //! | show what happens as it happens | [`LiveStreams`], [`Live`] |
+//! | handle stored events once more | [`Outbox::replay`] |
 //! | run workers | [`Outbox`], [`OutboxBuilder`] |
 //! | start work that goes on behind a request | [`Executor`] |
 //! | run the loops of a service together | [`Supervisor`] |
@@ -108,9 +109,9 @@ pub use outbox_postgres::{
     FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live, LiveError, LiveLoad, LivePosition,
     LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError, Outbox, OutboxBuilder,
     OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal,
-    Retention, Roles, RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault,
-    ShutDown, Started, Supervisor, SupervisorError, Tx, Unclaimed, context, health, migrate, migrate_schema,
-    shutdown_signal,
+    Replay, Replayed, Retention, Roles, RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError,
+    SettingFault, ShutDown, Started, Supervisor, SupervisorError, Tx, Unclaimed, context, health, migrate,
+    migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

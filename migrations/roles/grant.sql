@@ -107,6 +107,8 @@ begin
       ('worker', 'update', 'sequence catalogue_fence'),
       ('worker', 'select, insert, update, delete', 'schedule'),
       ('worker', 'select, insert, update', 'lease'),
+      -- What was erased is not replayed.
+      ('worker', 'select (event_id)', 'erasure'),
       ('worker', 'execute', 'function schedule_is_busy(text)'),
       ('worker', 'execute', 'function run_schedule(text, uuid)'),
       ('worker', 'execute', 'function ensure_partitions(interval)'),

@@ -399,6 +399,20 @@ pub enum OperationError {
     /// The catalogue does not know this handler.
     #[error("the catalogue knows no subscriber `{0}`")]
     UnknownSubscriber(String),
+    /// The subscriber is retired, so that nobody may run what it would get.
+    #[error("`{0}` is retired: activate it first, by `outbox.activate(\"{0}\")`")]
+    Retired(String),
+    /// It has no jobs of events.
+    #[error("`{handler}` has no jobs of events that could be replayed: the catalogue says that it is of kind `{kind}`")]
+    NotReplayable {
+        /// Its stored name.
+        handler: String,
+        /// What it is.
+        kind: String,
+    },
+    /// This is neither the name of an event nor a pattern.
+    #[error("`{0}` names no event: write a name (`order.placed`) or a pattern (`order.*`)")]
+    NoEvent(String),
     /// No binary has declared this schedule.
     #[error("no schedule is named `{0}`: a worker that links it declares it when it starts")]
     UnknownSchedule(String),

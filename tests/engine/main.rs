@@ -46,6 +46,7 @@ mod publish_all;
 mod recover;
 mod redrive;
 mod registry;
+mod replay;
 mod rescue;
 mod restart;
 mod restored;

@@ -23,6 +23,7 @@ pub(crate) mod recover;
 pub(crate) mod redrive;
 pub(crate) mod register;
 pub(crate) mod renew;
+pub(crate) mod replay;
 pub(crate) mod rescue;
 pub(crate) mod restored;
 pub(crate) mod retire;
@@ -76,6 +77,7 @@ statements!(
     recover,
     register,
     renew,
+    replay,
     rescue_held,
     rescue_mark,
     rescue_return,

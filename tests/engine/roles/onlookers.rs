@@ -55,7 +55,7 @@ async fn a_reader_sees_everything_but_payloads() {
             "select from :schema.inbox",
             "select :schema.run_schedule('night.scan')",
             "update :schema.schedule set paused_at = now()",
-            "select from :schema.erasure",
+            "select reason from :schema.erasure",
             "update :schema.job_live set attempts = 0",
             "delete from :schema.job_live",
             "insert into :schema.job_live (id) values (null)",

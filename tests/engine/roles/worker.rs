@@ -121,7 +121,7 @@ async fn a_worker_neither_alters_tables_nor_removes_history() {
             "update :schema.subscription set handler = 'a.b'",
             "select payload from :schema.job_failed",
             "select metadata from :schema.job_succeeded",
-            "select from :schema.erasure",
+            "select reason from :schema.erasure",
             "select :schema.redrive(gen_random_uuid())",
             "select :schema.cancel(gen_random_uuid(), 'why')",
         ],
