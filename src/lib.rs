@@ -51,6 +51,7 @@
 //! |---|---|
 //! | say what happened, or what is to be done | [`event`](macro@event), [`job`](macro@job) |
 //! | handle it | [`subscriber`](macro@subscriber), and its parameters [`Tx`], [`State`], [`IdempotencyKey`], [`Attempt`], [`Envelope`], [`Cancellation`] |
+//! | handle many at once, each with an outcome of its own | [`Batch`] |
 //! | do something at certain times | [`scheduled`](macro@scheduled), and its parameter [`Tick`]; [`Schedules`] to look at, run, pause |
 //! | fail in another way than "again, later" | [`Failure`], [`HandlerResult`] |
 //! | say in an event which fields changed | [`Changes`](struct@Changes), [`derive(Changes)`](derive@Changes) |
@@ -88,11 +89,11 @@ mod modules;
 pub mod __private;
 
 pub use outbox_core::{
-    Attempt, Backoff, BoxError, Cadence, CatchUp, Change, Changes, ChangesError, Delivery, Envelope, Event,
-    EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard, HandlerResult, IdempotencyKey, Input, Job,
-    JobDescriptor, JobId, Message, Metadata, MissingState, Omitted, Overlap, ParseIdError, Payload, Registry,
-    Requirement, Requirements, Schedule, Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked,
-    Verdict,
+    Attempt, Backoff, Batch, BatchItem, BatchJob, BatchOutcomes, BoxError, Cadence, CatchUp, Change, Changes,
+    ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard,
+    HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message, Metadata, MissingState, Omitted, Outcome,
+    Overlap, ParseIdError, Payload, Registry, Requirement, Requirements, Schedule, Settings, State, Subject, SubjectId,
+    SubscriberDescriptor, Tick, Tracked, Verdict,
 };
 #[doc = include_str!("docs/changes.md")]
 pub use outbox_macros::Changes;
@@ -117,7 +118,7 @@ pub use outbox_postgres::{
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        Attempt, Cancellation, Enqueue, Envelope, Failure, HandlerResult, IdempotencyKey, Outbox, Publish, PublishAll,
-        State, Tick, Tx, event, job, scheduled, subscriber,
+        Attempt, Batch, Cancellation, Enqueue, Envelope, Failure, HandlerResult, IdempotencyKey, Outbox, Publish,
+        PublishAll, State, Tick, Tx, event, job, scheduled, subscriber,
     };
 }

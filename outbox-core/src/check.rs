@@ -3,6 +3,7 @@
 //! Each is a `#[track_caller]` const function: the error stands at the token whose span the call carries, so the rule
 //! and its wording live here, and the attribute only supplies the span.
 
+use crate::batch::DEFAULT_BATCH;
 use crate::idempotency::Guard;
 use crate::message::{Kind, Versions};
 use crate::text::{Text, str_eq};
@@ -82,12 +83,15 @@ const fn names_are_the_same(said: &str, payload: &str, name: &str, kind: &str) {
 /// # Panics
 /// While compiling, when the payload is one event's type.
 #[track_caller]
-pub const fn wildcard_takes_the_envelope(said: &str, payload: &str, declared: Declared<'_>) {
+pub const fn wildcard_takes_the_envelope(said: &str, payload: &str, declared: Declared<'_>, batch: bool) {
     if declared.is_some() {
+        let envelope = if batch { "Batch<Envelope>" } else { "Envelope" };
         let text = Text::new()
             .push("\"")
             .push(said)
-            .push("\" matches many events, so the first parameter must be `Envelope`, not `")
+            .push("\" matches many events, so the first parameter must be `")
+            .push(envelope)
+            .push("`, not `")
             .push(payload)
             .push("`");
         refuse(&text);
@@ -152,13 +156,14 @@ pub const fn strongest(guards: &[Guard]) -> Guard {
 /// # Panics
 /// While compiling, when neither its parameters nor `idempotent = ".."` say so.
 #[track_caller]
-pub const fn idempotency_is_stated(handler: &str, guard: Guard, why: Option<&str>) {
+pub const fn idempotency_is_stated(handler: &str, guard: Guard, why: Option<&str>, batch: bool) {
     if matches!(guard, Guard::None) && why.is_none() {
-        let text = Text::new()
-            .push("`")
-            .push(handler)
-            .push("` may run twice: take `Tx<'_>` (effect and completion commit together), or take `IdempotencyKey` and hand it to whoever owns the effect, or say `idempotent = \"why running twice is safe\"`");
-        refuse(&text);
+        let advice = if batch {
+            "` may run twice for a message of its batch: say `idempotent = \"why running twice is safe\"`, for example because each item's `key()` is handed to whoever owns the effect"
+        } else {
+            "` may run twice: take `Tx<'_>` (effect and completion commit together), or take `IdempotencyKey` and hand it to whoever owns the effect, or say `idempotent = \"why running twice is safe\"`"
+        };
+        refuse(&Text::new().push("`").push(handler).push(advice));
     }
 }
 
@@ -187,13 +192,88 @@ pub const fn one_transaction(handler: &str, before: bool, guard: Guard) -> bool 
 #[track_caller]
 pub const fn fits_batch(handler: &str, parameter: &str, batch: bool, per_event: bool) {
     if batch && per_event {
+        let text = Text::new().push("`").push(handler).push("` takes a `Batch`, and `").push(parameter).push(
+            "` belongs to one event: read it from each item, as `item.key()`, `item.attempt()` or `item.envelope()`",
+        );
+        refuse(&text);
+    }
+}
+
+/// Each job of a batch ends by itself, so there is no transaction that is the completion of all.
+///
+/// # Panics
+/// While compiling, when a batch handler takes it.
+#[track_caller]
+pub const fn batch_has_no_transaction(handler: &str, parameter: &str, batch: bool, guard: Guard) {
+    if batch && matches!(guard, Guard::Transaction) {
         let text = Text::new()
             .push("`")
             .push(handler)
-            .push("` takes a `Batch`, and `")
+            .push("` takes a `Batch`, whose jobs end one by one, so none of them can commit with `")
             .push(parameter)
-            .push("` belongs to one event: read it from the items of the batch");
+            .push("`: take one event beside it, or begin a transaction of your own from a pool in `State`");
         refuse(&text);
+    }
+}
+
+/// `in_transaction` runs once for each event, as it is published.
+///
+/// # Panics
+/// While compiling, when the first parameter of such a subscriber is a batch.
+#[track_caller]
+pub const fn batch_is_not_in_transaction(handler: &str, payload: &str, batch: bool) {
+    if batch {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` says `in_transaction`, so it runs for each event as it is published: take the event by itself, not `")
+            .push(payload)
+            .push("`");
+        refuse(&text);
+    }
+}
+
+/// `batch = ..` beside a first parameter of type `payload`.
+///
+/// # Panics
+/// While compiling, when that is no batch.
+#[track_caller]
+pub const fn batch_is_for_a_batch(handler: &str, payload: &str, batch: bool) {
+    if !batch {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` takes one message at a time: leave `batch` out, or take `Batch<")
+            .push(payload)
+            .push(">`");
+        refuse(&text);
+    }
+}
+
+/// A return type that says an outcome for each message.
+///
+/// # Panics
+/// While compiling, when the handler takes one message.
+#[track_caller]
+pub const fn each_is_for_a_batch(handler: &str, returned: &str, batch: bool, each: bool) {
+    if each && !batch {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` takes one message at a time, so it has one outcome: return `Result<(), E>`; `")
+            .push(returned)
+            .push("` is for a subscriber that takes a `Batch`");
+        refuse(&text);
+    }
+}
+
+/// Most messages of one call: as `said`, for a handler that takes a batch.
+#[must_use]
+pub const fn most_of_one_call(batch: bool, said: Option<u32>) -> Option<u32> {
+    match said {
+        _ if !batch => None,
+        None => Some(DEFAULT_BATCH),
+        Some(_) => said,
     }
 }
 
@@ -233,6 +313,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "`take` may run twice")]
     fn idempotency_left_open_is_refused() {
-        idempotency_is_stated("take", Guard::None, None);
+        idempotency_is_stated("take", Guard::None, None, false);
     }
 }

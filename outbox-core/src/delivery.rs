@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::batch::BatchOutcomes;
 use crate::envelope::Envelope;
 use crate::idempotency::IdempotencyKey;
 use crate::state::TypeMap;
@@ -24,6 +25,8 @@ pub struct Delivery<'a> {
     items: &'a [Item],
     state: &'a TypeMap,
     runtime: &'a TypeMap,
+    /// Of each item, where the handler takes a batch.
+    outcomes: Option<&'a BatchOutcomes>,
     /// The open transaction's connection, its type erased, so that this crate needs no driver.
     connection: Option<&'a mut (dyn Any + Send)>,
 }
@@ -36,7 +39,14 @@ impl<'a> Delivery<'a> {
     #[must_use]
     pub fn new(items: &'a [Item], state: &'a TypeMap, runtime: &'a TypeMap) -> Self {
         assert!(!items.is_empty(), "a delivery holds at least one message");
-        Self { items, state, runtime, connection: None }
+        Self { items, state, runtime, outcomes: None, connection: None }
+    }
+
+    /// The same delivery to a handler that takes a batch: what it says of each item is said to `outcomes`.
+    #[must_use]
+    pub fn with_outcomes(mut self, outcomes: &'a BatchOutcomes) -> Self {
+        self.outcomes = Some(outcomes);
+        self
     }
 
     /// The same delivery with the connection of its open transaction.
@@ -56,6 +66,12 @@ impl<'a> Delivery<'a> {
     #[must_use]
     pub fn items(&self) -> &'a [Item] {
         self.items
+    }
+
+    /// Where the outcome of each item is said, when the handler takes a batch.
+    #[must_use]
+    pub fn outcomes(&self) -> Option<&'a BatchOutcomes> {
+        self.outcomes
     }
 
     /// The application's state.

@@ -56,11 +56,11 @@ pub trait FromDelivery<'a>: Sized + Send {
     fn requires(_out: &mut Requirements) {}
 }
 
-/// The first parameter: an event, a job, or the bare envelope.
+/// The first parameter: an event, a job, the bare envelope, or a [`Batch`](crate::Batch) of one of these.
 #[diagnostic::on_unimplemented(
-    message = "the first parameter of a subscriber is its event, and `{Self}` is not an event",
-    label = "must be a type marked `#[event(..)]` or `#[job(..)]`, or `Envelope`",
-    note = "put the event first; if `{Self}` is to be one, write `#[event(\"order.placed\")]` above it; to receive events undecoded, take `Envelope`"
+    message = "the first parameter of a subscriber is its event, or a `Batch` of them, and `{Self}` is neither",
+    label = "must be a type marked `#[event(..)]` or `#[job(..)]`, or `Envelope`, or a `Batch` of one of these",
+    note = "put the event first; a type becomes an event by `#[event(\"order.placed\")]` above it; to receive events undecoded, take `Envelope`"
 )]
 pub trait Input<'a>: Sized + Send {
     /// Name, version and kind of the payload; `None` for an envelope, which fits any.
@@ -70,11 +70,17 @@ pub trait Input<'a>: Sized + Send {
     /// Whether several events are taken at once.
     const BATCH: bool = false;
 
+    /// What `when` is asked about: this, or one item of a batch.
+    type Asked;
+
     /// Decodes the payload.
     ///
     /// # Errors
     /// When the payload does not fit. The error quarantines: no retry will make it fit.
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError>;
+
+    /// What `when` leaves of it; `None` when that is nothing.
+    fn accepted(self, when: fn(&Self::Asked) -> bool) -> Option<Self>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -82,8 +88,14 @@ impl<'a, M: Message> Input<'a> for M {
     const MESSAGE: Option<(&'static str, u32, Kind)> = Some((M::NAME, M::VERSION, M::KIND));
     const VERSIONS: Versions = Versions::Only(&[M::VERSION]);
 
+    type Asked = M;
+
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
         delivery.item().envelope.payload.decode().map_err(|error| Failure::quarantine(error).into())
+    }
+
+    fn accepted(self, when: fn(&M) -> bool) -> Option<Self> {
+        when(&self).then_some(self)
     }
 }
 
@@ -91,8 +103,14 @@ impl<'a> Input<'a> for Envelope {
     const MESSAGE: Option<(&'static str, u32, Kind)> = None;
     const VERSIONS: Versions = Versions::Any;
 
+    type Asked = Self;
+
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
         Ok(Envelope::clone(&delivery.item().envelope))
+    }
+
+    fn accepted(self, when: fn(&Self) -> bool) -> Option<Self> {
+        when(&self).then_some(self)
     }
 }
 

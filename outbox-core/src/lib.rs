@@ -8,7 +8,7 @@
 //! 3. [`subscriber`] describes a handler; [`registry`] gathers all that is linked and refuses wrong wiring;
 //!    [`check`] holds the rules that the attributes have the compiler evaluate.
 //! 4. [`delivery`] is one execution of one handler, [`extract`] how its parameters are filled, from the message, the
-//!    [`state`] and the [`idempotency`] key.
+//!    [`state`] and the [`idempotency`] key; [`batch`] is many messages in one execution.
 //! 5. [`outcome`] and [`failure`] are what a handler returned, [`error_chain`] the text kept of an error.
 //! 6. [`transition`] says what becomes of the job, [`retry`] when it is due again, [`slots`] how many run at once,
 //!    [`lease`] until when a worker may act.
@@ -16,6 +16,7 @@
 //!
 //! Users name the facade crate `outbox`; this crate is what generated code and the engine build on.
 
+pub mod batch;
 pub mod changes;
 pub mod check;
 pub mod delivery;
@@ -44,6 +45,7 @@ pub mod tick;
 pub mod timetable;
 pub mod transition;
 
+pub use batch::{Batch, BatchItem, BatchJob, BatchOutcomes, Single};
 pub use changes::{Change, Changes, ChangesError, Omitted, Tracked};
 pub use delivery::{Delivery, Item};
 pub use envelope::{Envelope, Metadata, Payload, Subject};

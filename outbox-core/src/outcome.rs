@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use crate::batch::BatchOutcomes;
 use crate::error_chain;
 use crate::failure::{BoxError, Mark, Verdict};
 
@@ -41,15 +42,19 @@ impl Outcome {
     }
 }
 
-/// What a handler may return: `Result<(), E>`.
+/// What a handler may return: `Result<(), E>`, and one that takes a [`Batch`](crate::Batch) also an outcome for each of its messages, in
+/// their order: `Vec<Result<(), E>>`, or `Result<Vec<Result<(), E>>, E>`.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "expected `Result<(), E>`",
     note = "`E` is any error type that is `Send + Sync`, `anyhow::Error` or `outbox::Failure`; to mix errors, write `-> outbox::HandlerResult`"
 )]
 pub trait IntoOutcome {
-    /// What the execution came to.
-    fn into_outcome(self) -> Outcome;
+    /// Whether it says an outcome for each message of a batch.
+    const EACH: bool = false;
+
+    /// What the execution came to; in a batch, what those messages came to of which nothing else was said to `batch`.
+    fn into_outcome(self, batch: Option<&BatchOutcomes>) -> Outcome;
 }
 
 /// What the error of a handler may be: anything that turns into a boxed error.
@@ -71,9 +76,35 @@ impl<E: Into<BoxError>> HandlerError for E {
 }
 
 impl<E: HandlerError> IntoOutcome for Result<(), E> {
-    fn into_outcome(self) -> Outcome {
+    fn into_outcome(self, _: Option<&BatchOutcomes>) -> Outcome {
         match self {
             Ok(()) => Outcome::Done,
+            Err(error) => Outcome::of_error(&error.into_box()),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: HandlerError> IntoOutcome for Vec<Result<(), E>> {
+    const EACH: bool = true;
+
+    fn into_outcome(self, batch: Option<&BatchOutcomes>) -> Outcome {
+        let each: Vec<_> = self.into_iter().map(|one| one.into_outcome(None)).collect();
+        match batch {
+            Some(batch) => batch.say_each(each),
+            // Does not compile as a handler; by hand, the first that is no success.
+            None => each.into_iter().find(|one| *one != Outcome::Done).unwrap_or(Outcome::Done),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: HandlerError, F: HandlerError> IntoOutcome for Result<Vec<Result<(), E>>, F> {
+    const EACH: bool = true;
+
+    fn into_outcome(self, batch: Option<&BatchOutcomes>) -> Outcome {
+        match self {
+            Ok(each) => each.into_outcome(batch),
             Err(error) => Outcome::of_error(&error.into_box()),
         }
     }
@@ -97,7 +128,7 @@ mod tests {
     }
 
     fn verdict(result: impl IntoOutcome) -> Verdict {
-        match result.into_outcome() {
+        match result.into_outcome(None) {
             Outcome::Failed { verdict, .. } => verdict,
             other => panic!("{other:?} is no failure"),
         }
@@ -139,7 +170,7 @@ mod tests {
     #[test]
     fn the_source_chain_is_kept_once_and_in_order() {
         let error = anyhow::Error::from(Mine::Gateway(discard())).context("charging");
-        let Outcome::Failed { error, .. } = Err::<(), _>(error).into_outcome() else { panic!("no failure") };
+        let Outcome::Failed { error, .. } = Err::<(), _>(error).into_outcome(None) else { panic!("no failure") };
         assert_eq!(error, "charging: gateway: card expired");
     }
 
@@ -157,6 +188,6 @@ mod tests {
         }
         let verdicts: Vec<_> = (0..4).map(|n| verdict(mixed(n))).collect();
         assert_eq!(verdicts, [Verdict::Discard, Verdict::Retry, Verdict::Retry, Verdict::Retry]);
-        assert_eq!(mixed(9).into_outcome(), Outcome::Done);
+        assert_eq!(mixed(9).into_outcome(None), Outcome::Done);
     }
 }

@@ -66,6 +66,8 @@ pub struct Settings {
     pub priority: u8,
     /// Most executions at once in one process; `None` leaves it to the worker's own limit.
     pub concurrency: Option<u32>,
+    /// Most messages of one execution; `None` for a handler that takes no [`Batch`](crate::Batch), but one message.
+    pub batch: Option<u32>,
 }
 
 impl Settings {
@@ -76,6 +78,7 @@ impl Settings {
         timeout: DEFAULT_TIMEOUT,
         priority: DEFAULT_PRIORITY,
         concurrency: None,
+        batch: None,
     };
 }
 

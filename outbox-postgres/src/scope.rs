@@ -62,6 +62,11 @@ impl Scope {
         Self { outbox, inherited: Inherited::Cause(cause), depth: 0, published: Arc::default() }
     }
 
+    /// Of a handler that takes a batch: no message of it is the cause of what it publishes, unless it says so.
+    pub(crate) fn of_batch(outbox: Outbox) -> Self {
+        Self { outbox, inherited: Inherited::Nothing, depth: 0, published: Arc::default() }
+    }
+
     /// Of an in-transaction subscriber.
     pub(crate) fn in_transaction(outbox: Outbox, cause: Arc<Envelope>) -> Self {
         Self { depth: depth() + 1, ..Self::of_handler(outbox, cause) }

@@ -165,6 +165,11 @@ impl Stage {
         });
     }
 
+    /// Waits until the test opens this gate.
+    pub async fn opened(&self, gate: &str) {
+        drop(self.gates.subscribe().wait_for(|open| open.contains(gate)).await);
+    }
+
     fn begin<'a>(&'a self, handler: &'static str, label: &'a str) -> (Execution<'a>, usize) {
         let nth = {
             let mut begun = self.begun.lock().unwrap();
@@ -208,7 +213,7 @@ impl Stage {
             Do::FailAsStaged => return Err(self.error.lock().unwrap().clone().unwrap_or_default().into()),
             Do::Panic(text) => panic!("{text}"),
             Do::Hang => std::future::pending().await,
-            Do::Wait(gate) => drop(self.gates.subscribe().wait_for(|open| open.contains(&gate)).await),
+            Do::Wait(gate) => self.opened(&gate).await,
             Do::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Do::Block(millis) => std::thread::sleep(Duration::from_millis(millis)),
             Do::BlockUntil(gate) => {

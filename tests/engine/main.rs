@@ -6,6 +6,7 @@
 mod alone;
 mod backfill;
 mod backfill_race;
+mod batch;
 mod behind_dead_rows;
 mod build;
 mod catalogue;

@@ -44,12 +44,13 @@ fn what_is_not_said_takes_its_default() {
 #[test]
 fn what_is_said_is_registered() {
     let handler = handler("settings.outspoken");
-    let Settings { max_attempts, backoff, timeout, priority, concurrency } = handler.settings;
+    let Settings { max_attempts, backoff, timeout, priority, concurrency, batch } = handler.settings;
     assert_eq!(max_attempts, 3);
     assert_eq!(backoff, Backoff::exponential(Duration::from_secs(30), Duration::from_hours(1)));
     assert_eq!(timeout, Duration::from_secs(20));
     assert_eq!(priority, 0);
     assert_eq!(concurrency, Some(2));
+    assert_eq!(batch, None, "it takes one message");
     assert_eq!(handler.aliases, ["settings.first", "settings.second"]);
     assert_eq!(handler.original_name(), "settings.first");
 }

@@ -4,7 +4,7 @@
 use outbox_core::CatchUp;
 use outbox_core::schedule::Overlap;
 use proc_macro2::Span;
-use syn::{LitStr, Path, Type};
+use syn::{GenericArgument, LitStr, Path, PathArguments, Type};
 
 use crate::handler::run::Settings;
 use crate::handler::signature::Parameters;
@@ -81,11 +81,19 @@ impl Message {
     /// Whether one event is named by text alone. An alias of `Envelope` is not seen here; `Registry` then finds a name
     /// that no event has.
     pub(crate) fn names_by_text_alone(&self) -> bool {
-        let last = match &self.input {
-            Type::Path(ty) => ty.path.segments.last(),
-            _ => None,
-        };
-        matches!(self.said, Said::Event(_)) && last.is_some_and(|segment| segment.ident == "Envelope")
+        matches!(self.said, Said::Event(_)) && is_envelope(&self.input)
+    }
+}
+
+/// `Envelope`, or a `Batch` of it.
+fn is_envelope(ty: &Type) -> bool {
+    let Type::Path(ty) = ty else { return false };
+    let Some(last) = ty.path.segments.last() else { return false };
+    match &last.arguments {
+        PathArguments::AngleBracketed(inner) if last.ident == "Batch" => {
+            matches!(inner.args.first(), Some(GenericArgument::Type(inner)) if is_envelope(inner))
+        }
+        _ => last.ident == "Envelope",
     }
 }
 

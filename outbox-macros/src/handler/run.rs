@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use outbox_core::batch::MOST_IN_A_BATCH;
 use outbox_core::subscriber::LOWEST_PRIORITY;
 use proc_macro2::{Ident, Span};
 use syn::parse::{Parse, ParseStream};
@@ -21,6 +22,7 @@ pub(crate) struct RunArgs {
     timeout: Option<LitStr>,
     priority: Option<LitInt>,
     concurrency: Option<LitInt>,
+    batch: Option<LitInt>,
 }
 
 /// `exponential("30s", max = "1h")` or `fixed("10s")`
@@ -37,18 +39,20 @@ impl RunArgs {
             "backoff" => self.backoff = Some(options::value(input)?),
             "timeout" => self.timeout = Some(options::value(input)?),
             "priority" => self.priority = Some(options::value(input)?),
+            "batch" => self.batch = Some(options::value(input)?),
             _ => self.concurrency = Some(options::value(input)?),
         }
         Ok(())
     }
 
     /// Those that say something of jobs, and where they are said.
-    pub(crate) fn of_jobs(&self) -> [(&'static str, Option<Span>); 4] {
+    pub(crate) fn of_jobs(&self) -> [(&'static str, Option<Span>); 5] {
         [
             ("max_attempts", self.max_attempts.as_ref().map(LitInt::span)),
             ("backoff", self.backoff.as_ref().map(BackoffArgs::span)),
             ("priority", self.priority.as_ref().map(LitInt::span)),
             ("concurrency", self.concurrency.as_ref().map(LitInt::span)),
+            ("batch", self.batch.as_ref().map(LitInt::span)),
         ]
     }
 }
@@ -100,6 +104,8 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) priority: Option<u8>,
     pub(crate) concurrency: Option<u32>,
+    /// Most messages of one call, and where it is said.
+    pub(crate) batch: Option<(u32, Span)>,
 }
 
 pub(crate) enum Backoff {
@@ -116,6 +122,10 @@ pub(crate) fn check(args: &RunArgs, errors: &mut Errors) -> Settings {
             "`concurrency` counts executions at once, so it is at least 1; to stop a handler, retire its subscription";
         value::whole(said, 1..=MAX_INTEGER, why, errors)
     });
+    let batch = args.batch.as_ref().and_then(|said| {
+        let why = format!("`batch` counts the messages of one call, so it is 1 to {MOST_IN_A_BATCH}");
+        Some((value::whole(said, 1..=MOST_IN_A_BATCH, &why, errors)?, said.span()))
+    });
     let priority = args.priority.as_ref().and_then(|said| {
         let why = format!("`priority` is 0 (runs first) to {LOWEST_PRIORITY} (runs last)");
         value::whole(said, 0..=u32::from(LOWEST_PRIORITY), &why, errors)
@@ -126,6 +136,7 @@ pub(crate) fn check(args: &RunArgs, errors: &mut Errors) -> Settings {
         timeout: args.timeout.as_ref().and_then(|said| value::time(said, errors)),
         priority: priority.and_then(|priority| u8::try_from(priority).ok()),
         concurrency,
+        batch,
     }
 }
 

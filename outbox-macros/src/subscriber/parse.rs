@@ -22,6 +22,7 @@ const OPTIONS: Options = Options {
         "timeout",
         "priority",
         "concurrency",
+        "batch",
         "when",
         "crate",
     ],

@@ -14,19 +14,22 @@ use crate::step::claim::{Claimed, Wanted};
 /// A handler's share of a claim that is worth entering its range for, where there are more backlogs than one claim holds.
 const SHARE: u32 = 100;
 
-/// A job with its handler's number and the slot's kind, to be given back when it is done.
+/// A job with its handler's number and the slot's kind, to be given back when it is done; and those that share its call.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) handler: usize,
     pub(crate) risk: Risk,
     pub(crate) job: Claimed,
+    /// Empty for a handler that takes no batch.
+    pub(crate) company: Vec<Claimed>,
 }
 
-/// A started job that is done.
+/// A started execution that is done.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
     pub(crate) handler: usize,
     pub(crate) risk: Risk,
+    /// For each of its jobs.
     pub(crate) ran: Duration,
 }
 
@@ -37,6 +40,8 @@ pub(crate) struct Dispatcher {
     slots: Slots,
     queues: Vec<VecDeque<Claimed>>,
     paces: Vec<Pace>,
+    /// Most jobs of one call of each handler.
+    batches: Vec<u32>,
     waiting: u32,
     /// Handlers whose last claim was cut by its limit, so that more is likely there.
     backlog: Vec<bool>,
@@ -56,6 +61,7 @@ impl Dispatcher {
         let handlers = roster.len();
         Self {
             blank: roster.blank(),
+            batches: (0..handlers).map(|handler| roster.batch(handler)).collect(),
             roster,
             slots,
             queues: vec![VecDeque::new(); handlers],
@@ -75,7 +81,7 @@ impl Dispatcher {
     /// that has a free slot, or whose jobs in memory have run low. Takes turns in who comes first.
     pub(crate) fn wanted(&mut self, due: bool) -> Option<Wanted> {
         let room = self.prefetch.saturating_sub(self.waiting);
-        let most = self.slots.free().saturating_add(room).min(self.batch);
+        let most = self.slots.free().saturating_add(self.in_company()).saturating_add(room).min(self.batch);
         if most == 0 || !(due || (0..self.queues.len()).any(|handler| self.runs_dry(handler, room))) {
             return None;
         }
@@ -116,7 +122,18 @@ impl Dispatcher {
 
     /// Slots of a handler that none of its jobs in memory waits for.
     fn free_for(&self, handler: usize) -> u32 {
-        self.slots.free_for(handler).saturating_sub(queued(&self.queues[handler]))
+        self.slots.free_for(handler).saturating_sub(queued(&self.queues[handler]).div_ceil(self.batches[handler]))
+    }
+
+    /// How many jobs those slots take, with those that are in memory in the same calls.
+    fn free_jobs(&self, handler: usize) -> u32 {
+        self.slots.free_for(handler).saturating_mul(self.batches[handler]).saturating_sub(queued(&self.queues[handler]))
+    }
+
+    /// How many jobs more than slots can start now, because they share calls.
+    fn in_company(&self) -> u32 {
+        let more = |handler| self.free_jobs(handler).saturating_sub(self.free_for(handler));
+        (0..self.batches.len()).filter(|handler| self.batches[*handler] > 1).map(more).fold(0, u32::saturating_add)
     }
 
     /// How many jobs of a handler may wait in memory.
@@ -168,7 +185,7 @@ impl Dispatcher {
     /// How many jobs of a handler there is room for. Without a backlog only what its free slots take, so that looking costs little;
     /// with one also what may wait in memory.
     fn limit(&self, handler: usize, room: u32) -> u32 {
-        let free = self.free_for(handler);
+        let free = self.free_jobs(handler);
         // With no slot free, only jobs that may wait are looked for: where the last look found none, they lie far behind.
         if self.backlog[handler] && (self.ahead[handler] || free > 0) {
             free.saturating_add(self.room_for(handler, room))
@@ -198,12 +215,10 @@ impl Dispatcher {
         }
         for (place, handler) in wanted.handlers.iter().enumerate() {
             let Ok(handler) = usize::try_from(*handler) else { continue };
-            let limit = if wanted.free[place] > 0 {
-                wanted.free[place].min(wanted.limits[place])
-            } else {
-                wanted.limits[place]
-            };
-            let more = got[handler] > 0 && (got[handler] >= limit || cut);
+            // Each of those takes a slot; of a handler that takes a batch, the others share some.
+            let singly = if self.batches[handler] > 1 { got[handler] - patient[handler] } else { got[handler] };
+            let filled = wanted.free[place] > 0 && singly >= wanted.free[place];
+            let more = got[handler] > 0 && (got[handler] >= wanted.limits[place] || filled || cut);
             self.ahead[handler] = more && patient[handler] > 0;
             // Without a free slot the claim passes over what may not wait, so it says nothing of that.
             if wanted.free[place] > 0 {
@@ -235,15 +250,31 @@ impl Dispatcher {
             let risk = job.risk;
             if self.slots.take(handler, risk) {
                 self.turn = self.turn.wrapping_add(1);
-                self.waiting -= 1;
-                return Some(Started { handler, risk, job });
+                let company = if risk == Risk::None { self.company_of(handler) } else { Vec::new() };
+                self.waiting -= 1 + u32::try_from(company.len()).unwrap_or(0);
+                return Some(Started { handler, risk, job, company });
             }
             self.queues[handler].insert(next, job);
         }
         None
     }
 
-    /// A started job is done. Answers whether another claim is due at once: jobs that have to run alone come one at a time.
+    /// The jobs that share a call with one that was just taken: what is there now, for none is waited for. One that may not wait has a call
+    /// of its own, so that it is charged for no other's crash.
+    fn company_of(&mut self, handler: usize) -> Vec<Claimed> {
+        let (queue, most) = (&mut self.queues[handler], self.batches[handler] as usize - 1);
+        let (mut company, mut place) = (Vec::new(), 0);
+        while company.len() < most && place < queue.len() {
+            if queue[place].risk == Risk::None {
+                company.extend(queue.remove(place));
+            } else {
+                place += 1;
+            }
+        }
+        company
+    }
+
+    /// A started execution is done. Answers whether another claim is due at once: jobs that have to run alone come one at a time.
     pub(crate) fn finished(&mut self, ended: &Ended) -> bool {
         self.slots.give(ended.handler, ended.risk);
         self.paces[ended.handler].ran(ended.ran);
@@ -429,5 +460,44 @@ mod tests {
         while dispatcher.start().is_some() {}
         assert_eq!(dispatcher.take_waiting().len(), 2);
         assert!(dispatcher.start().is_none());
+    }
+
+    static BULK: SubscriberDescriptor =
+        SubscriberDescriptor { settings: Settings { batch: Some(10), ..Settings::DEFAULT }, ..handler("c.bulk") };
+
+    /// Two slots of four for `c.bulk`, which takes ten jobs a call; nothing waits in memory.
+    fn in_bulk(batch: u32) -> Dispatcher {
+        let roster = Arc::new(Roster::new(vec![&SLOW, &BULK]));
+        let limits = [Limit { module: 0, concurrency: 3 }, Limit { module: 1, concurrency: 2 }];
+        Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), batch, 0)
+    }
+
+    fn sizes(dispatcher: &mut Dispatcher) -> Vec<usize> {
+        std::iter::from_fn(|| dispatcher.start()).map(|started| 1 + started.company.len()).collect()
+    }
+
+    #[test]
+    fn a_claim_brings_what_the_calls_of_free_slots_take() {
+        let mut dispatcher = in_bulk(100);
+        let wanted = dispatcher.wanted(true).expect("due");
+        assert_eq!((asked(&wanted, "a.slow"), asked(&wanted, "c.bulk"), wanted.most), (3, 20, 22));
+        assert_eq!(wanted.free[1], 2, "those that may not wait have a slot each");
+        dispatcher.accept(&wanted, (0..13).map(|_| job("c.bulk", 1, 0)).collect());
+        assert_eq!(sizes(&mut dispatcher), [10, 3], "what is there is taken, and nothing is waited for");
+        assert_eq!(in_bulk(12).wanted(true).map(|wanted| wanted.most), Some(12), "never more than one claim");
+    }
+
+    /// S0-31: what may not wait has no company whose crash it would be charged for, nor is it charged to any.
+    #[test]
+    fn a_job_that_crashed_or_is_on_its_last_attempt_has_a_call_of_its_own() {
+        let mut dispatcher = in_bulk(100);
+        let wanted = dispatcher.wanted(true).expect("due");
+        let patient = (0..5).map(|_| job("c.bulk", 1, 0));
+        dispatcher.accept(&wanted, patient.chain([job("c.bulk", 8, 0)]).collect());
+        assert_eq!(sizes(&mut dispatcher), [1, 5]);
+        assert_eq!(dispatcher.wanted(true).map(|wanted| asked(&wanted, "c.bulk")), Some(0), "both slots are taken");
+        let half = Ended { handler: 1, risk: Risk::None, ran: Duration::from_millis(1) };
+        dispatcher.finished(&half);
+        assert_eq!(dispatcher.wanted(true).map(|wanted| asked(&wanted, "c.bulk")), Some(10));
     }
 }

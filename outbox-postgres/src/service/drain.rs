@@ -1,7 +1,9 @@
 //! Runs what is due until nothing is, then stops: for tests and one-off commands.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use outbox_core::transition::Risk;
 use tokio_util::sync::CancellationToken;
 
 use super::Running;
@@ -12,6 +14,7 @@ use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::step::claim::{Claimed, Wanted};
 use crate::step::run::{Execution, Ran, Signals};
+use crate::step::run_batch::RunBatch;
 use crate::{identity, step};
 
 const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
@@ -21,7 +24,7 @@ const BATCH: i32 = 100;
 /// What a drain did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// Executions that ended; a job that was retried at once counts each time.
+    /// Executions that ended; a job that was retried at once counts each time, and each job of a batch.
     pub executions: u64,
 }
 
@@ -48,7 +51,7 @@ impl From<LaneError> for DrainError {
     }
 }
 
-/// One job at a time, in the order of claims: a test that drains can rely on it.
+/// One job at a time, or one batch, in the order of claims: a test that drains can rely on it.
 pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
     let _running = Running::claim(outbox)?;
     let roster = Roster::of(outbox);
@@ -73,10 +76,11 @@ pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
             break;
         }
         // What must not wait goes first.
-        jobs.sort_by_key(|job| job.risk == outbox_core::transition::Risk::None);
-        for job in jobs {
-            execute(outbox, &roster, &keeper, job, &mut lane).await?;
-            drained.executions += 1;
+        jobs.sort_by_key(|job| job.risk == Risk::None);
+        let mut jobs = VecDeque::from(jobs);
+        while let Some(call) = next_call(&roster, &mut jobs) {
+            drained.executions += call.len() as u64;
+            execute(outbox, &roster, &keeper, call, &mut lane).await?;
         }
     }
     lane.run(STATEMENT_LIMIT, async |c| step::register::unregister(c, statements, worker).await).await?;
@@ -84,20 +88,49 @@ pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
     Ok(drained)
 }
 
+/// The first job, and those behind it that share its call.
+fn next_call(roster: &Roster, jobs: &mut VecDeque<Claimed>) -> Option<Vec<Claimed>> {
+    let first = jobs.pop_front()?;
+    let handler = roster.number_of(first.job_type);
+    let most = handler.filter(|_| first.risk == Risk::None).map_or(1, |handler| roster.batch(handler) as usize);
+    let mut call = vec![first];
+    let mut place = 0;
+    while call.len() < most && place < jobs.len() {
+        if jobs[place].risk == Risk::None && roster.number_of(jobs[place].job_type) == handler {
+            call.extend(jobs.remove(place));
+        } else {
+            place += 1;
+        }
+    }
+    Some(call)
+}
+
 async fn execute(
     outbox: &Outbox,
     roster: &Roster,
     keeper: &LeaseKeeper,
-    job: Claimed,
+    call: Vec<Claimed>,
     lane: &mut Lane,
 ) -> Result<(), LaneError> {
-    let Some(handler) = roster.number_of(job.job_type) else { return Ok(()) };
+    let Some(handler) = call.first().and_then(|job| roster.number_of(job.job_type)) else { return Ok(()) };
     let handler = roster.handler(handler);
     let signals = Signals::new(CancellationToken::new(), keeper.lost.clone());
-    let execution = Execution { outbox: outbox.clone(), handler, job, signals };
-    if let Ran::Unsettled(settlement) = execution.run().await {
-        let (statements, batch) = (outbox.statements(), [settlement]);
-        lane.run(STATEMENT_LIMIT, async |c| step::settle::settle(c, statements, &batch).await).await?;
+    let execution = |job| Execution { outbox: outbox.clone(), handler, job, signals: signals.clone() };
+    let mut executions = call.into_iter().map(execution);
+    let ran: Vec<_> = match (handler.settings.batch, executions.next()) {
+        (None, Some(only)) => vec![only.run().await],
+        (_, first) => RunBatch(first.into_iter().chain(executions).collect())
+            .run()
+            .await
+            .into_iter()
+            .map(|(_, ran)| ran)
+            .collect(),
+    };
+    let unsettled = |ran| if let Ran::Unsettled(settlement) = ran { Some(settlement) } else { None };
+    let settlements: Vec<_> = ran.into_iter().filter_map(unsettled).collect();
+    if !settlements.is_empty() {
+        let statements = outbox.statements();
+        lane.run(STATEMENT_LIMIT, async |c| step::settle::settle(c, statements, &settlements).await).await?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ mod pace;
 mod roster;
 mod scheduler;
 mod settler;
+mod slot;
 mod underway;
 mod upkeep;
 mod worker;

@@ -57,6 +57,11 @@ impl Roster {
         self.handlers[number]
     }
 
+    /// Most jobs of one call of a handler.
+    pub(crate) fn batch(&self, number: usize) -> u32 {
+        self.handlers[number].settings.batch.unwrap_or(1).max(1)
+    }
+
     pub(crate) fn number_of(&self, job_type: &str) -> Option<usize> {
         self.by_name.get(job_type).copied()
     }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::transition::{Next, Risk};
+use outbox_core::transition::Next;
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::dispatcher::{Dispatcher, Ended, Started};
+use super::dispatcher::{Dispatcher, Started};
 use super::floor::{Begin, Floor};
 use super::in_hand::InHand;
 use super::roster::Roster;
+use super::slot::{News, Report, Slot, heard};
 use super::underway::Underway;
 use crate::backoff::Reconnect;
 use crate::health::Listening;
@@ -22,7 +22,8 @@ use crate::lane::{self, Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step::claim::{Claimed, Wanted};
-use crate::step::run::{Execution, Ran, Signals};
+use crate::step::run::{Execution, Signals};
+use crate::step::run_batch::RunBatch;
 use crate::step::settle::Settlement;
 use crate::{identity, step};
 
@@ -46,39 +47,6 @@ pub(crate) struct Worker {
     pub(crate) stop: CancellationToken,
     /// Executions end now.
     pub(crate) kill: CancellationToken,
-}
-
-/// A slot that comes back when the execution ends, however it ends.
-struct Slot {
-    handler: usize,
-    risk: Risk,
-    started: Instant,
-    number: u64,
-    finished: mpsc::UnboundedSender<News>,
-}
-
-/// What an execution tells the loop, by its number.
-#[derive(Clone, Copy)]
-enum News {
-    /// The handler is done, and its outcome waits to be handed over.
-    Returned(u64),
-    /// The slot is free.
-    Ended(u64, Ended),
-}
-
-impl Slot {
-    /// From here on it is no handler that holds the slot.
-    fn returned(&self) {
-        let _ = self.finished.send(News::Returned(self.number));
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // The loop is gone only when nobody counts slots any more.
-        let ended = Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() };
-        let _ = self.finished.send(News::Ended(self.number, ended));
-    }
 }
 
 impl Worker {
@@ -191,47 +159,23 @@ impl Worker {
             risk: started.risk,
             started: Instant::now(),
             number,
+            jobs: u32::try_from(1 + started.company.len()).unwrap_or(u32::MAX),
             finished: finished.clone(),
         };
-        let execution = Execution {
+        let handler = self.roster.handler(started.handler);
+        let execution = |job| Execution { outbox: self.outbox.clone(), handler, job, signals: Arc::clone(signals) };
+        let report = Report {
             outbox: self.outbox.clone(),
-            handler: self.roster.handler(started.handler),
-            job: started.job,
+            in_hand: Arc::clone(&self.in_hand),
+            outcomes: self.outcomes.clone(),
             signals: Arc::clone(signals),
         };
-        let (outbox, in_hand, outcomes) = (self.outbox.clone(), Arc::clone(&self.in_hand), self.outcomes.clone());
-        let signals = Arc::clone(signals);
-        executions.spawn(async move {
-            let (job_id, claim_id) = (execution.job.job_id, execution.job.claim_id);
-            // The slot is held until the outcome is handed over: a database that does not keep up slows the claims down.
-            match execution.run().await {
-                Ran::Unsettled(settlement) => {
-                    if let Err(TrySendError::Full(settlement)) = outcomes.try_send(settlement) {
-                        slot.returned();
-                        drop(outcomes.send(settlement).await);
-                    }
-                    if slot.risk == Risk::Alone {
-                        slot.returned();
-                        // The next one that has to run alone may take the process down, and this one must not be charged for it.
-                        tokio::select! {
-                            () = in_hand.until_settled((job_id, claim_id)) => {}
-                            () = signals.kill.cancelled() => {}
-                        }
-                    }
-                }
-                Ran::Committed { published } => {
-                    in_hand.settled([(job_id, claim_id)]);
-                    if published {
-                        outbox.kick();
-                    }
-                }
-                Ran::LeaseLost => {
-                    in_hand.settled([(job_id, claim_id)]);
-                    tracing::warn!(job = %job_id, refused = "settle_tx", "lease lost: the effect was rolled back, because the job is no longer held under its claim");
-                }
-            }
-            drop(slot);
-        });
+        if handler.settings.batch.is_some() {
+            let jobs = std::iter::once(started.job).chain(started.company);
+            executions.spawn(report.of_batch(slot, RunBatch(jobs.map(execution).collect())));
+        } else {
+            executions.spawn(report.of(slot, execution(started.job)));
+        }
     }
 
     async fn give_back(&self, jobs: Vec<Claimed>) {
@@ -245,20 +189,6 @@ impl Worker {
             };
             // Refused only when the settler gave up; then rescue takes the job when the lease ends.
             let _ = self.outcomes.send(settlement).await;
-        }
-    }
-}
-
-/// Takes in what an execution tells; answers whether a claim is due at once.
-fn heard(news: News, underway: &mut Underway, dispatcher: &mut Dispatcher) -> bool {
-    match news {
-        News::Returned(number) => {
-            underway.ended(number);
-            false
-        }
-        News::Ended(number, ended) => {
-            underway.ended(number);
-            dispatcher.finished(&ended)
         }
     }
 }

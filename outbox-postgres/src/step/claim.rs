@@ -78,6 +78,11 @@ pub(crate) struct Claimed {
 }
 
 impl Claimed {
+    /// What it is settled by.
+    pub(crate) fn key(&self) -> (JobId, Uuid) {
+        (self.job_id, self.claim_id)
+    }
+
     /// The key of its inbox mark and of its idempotency key.
     pub(crate) fn effect_id(&self) -> EventId {
         self.event_id.unwrap_or_else(|| EventId::from_ulid(self.job_id.as_ulid()))

@@ -28,6 +28,7 @@ pub(crate) mod rescue;
 pub(crate) mod restored;
 pub(crate) mod retire;
 pub(crate) mod run;
+pub(crate) mod run_batch;
 pub(crate) mod schedule;
 pub(crate) mod schedule_declare;
 pub(crate) mod schedule_status;

@@ -1,4 +1,5 @@
 //! run: decode, extract, call, within the timeout; a panic is caught here. No SQL but the transaction's begin and end.
+//! Many jobs in one call: see [`run_batch`](super::run_batch).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ pub(crate) struct Signals {
     /// Ends it.
     pub(crate) kill: CancellationToken,
     /// What handlers can ask for.
-    lent: TypeMap,
+    pub(super) lent: TypeMap,
 }
 
 impl Signals {
@@ -70,7 +71,7 @@ pub(crate) enum Ran {
 }
 
 /// How the call of a handler ended.
-enum Ended {
+pub(super) enum Ended {
     Returned(Outcome),
     Panicked(String),
     TimedOut,
@@ -82,13 +83,8 @@ impl Execution {
     pub(crate) async fn run(self) -> Ran {
         let started = Instant::now();
         let Some(_under_way) = Executing::begin(&self.outbox, self.job.job_id) else { return self.put_off(started) };
-        if self.job.done_before {
-            return self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started);
-        }
-        if self.job.bereft {
-            let error = "its event is no longer stored, so there is nothing to run it with";
-            tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "quarantined");
-            return self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started);
+        if let Some(ran) = self.without_a_call(started) {
+            return ran;
         }
         if self.handler.guard == Guard::Transaction {
             // Boxed, because the futures of a transaction are large, and every execution's task would be as large, and be moved so.
@@ -96,7 +92,29 @@ impl Execution {
         }
         let scope = self.scope();
         let ended = self.call(&scope, None).await;
-        self.ended(ended, started)
+        self.ended(&ended, started)
+    }
+
+    /// What it comes to when there is nothing to call its handler for.
+    pub(super) fn without_a_call(&self, started: Instant) -> Option<Ran> {
+        if self.job.done_before {
+            return Some(self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started));
+        }
+        if self.job.bereft {
+            let error = "its event is no longer stored, so there is nothing to run it with";
+            tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "quarantined");
+            return Some(self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started));
+        }
+        None
+    }
+
+    /// Its message as a handler gets it.
+    pub(super) fn item(&self) -> Item {
+        Item {
+            envelope: Arc::clone(&self.job.envelope),
+            attempt: self.job.counts.attempts,
+            key: IdempotencyKey::of(self.job.effect_id(), self.handler.original_name()),
+        }
     }
 
     fn scope(&self) -> Scope {
@@ -135,7 +153,7 @@ impl Execution {
                     // A future that was dropped or that panicked may have left an answer unread.
                     let sound =
                         matches!(ended, Ended::Returned(_)) && within(END_LIMIT, transaction.rollback()).await.is_ok();
-                    (self.ended(ended, started), sound)
+                    (self.ended(&ended, started), sound)
                 }
             }
             Err(error) => (self.no_connection(&error, started), false),
@@ -186,17 +204,17 @@ impl Execution {
     }
 
     async fn call(&self, scope: &Scope, connection: Option<&mut PgConnection>) -> Ended {
-        let item = Item {
-            envelope: Arc::clone(&self.job.envelope),
-            attempt: self.job.counts.attempts,
-            key: IdempotencyKey::of(self.job.effect_id(), self.handler.original_name()),
-        };
-        let items = [item];
+        let items = [self.item()];
         let delivery = Delivery::new(&items, self.outbox.state(), &self.signals.lent);
         let delivery = match connection {
             Some(connection) => delivery.with_connection::<PgConnection>(connection),
             None => delivery,
         };
+        self.end_of(scope, delivery).await
+    }
+
+    /// Calls the handler, and answers how that ended.
+    pub(super) async fn end_of(&self, scope: &Scope, delivery: Delivery<'_>) -> Ended {
         let call = scope.run(catch_panic(move || (self.handler.call)(delivery)));
         // In one task with the handler, and the handler dropped before its end is told: one that blocks its thread holds its slot
         // and its claim until it lets go, so that no retry begins beside it. What has ended by then has ended, however late.
@@ -211,9 +229,9 @@ impl Execution {
         }
     }
 
-    fn ended(&self, ended: Ended, started: Instant) -> Ran {
+    pub(super) fn ended(&self, ended: &Ended, started: Instant) -> Ran {
         match ended {
-            Ended::Returned(outcome) => self.returned(&outcome, started),
+            Ended::Returned(outcome) => self.returned(outcome, started),
             Ended::Panicked(message) => self.failed(&format!("the handler panicked: {message}"), started),
             Ended::TimedOut => {
                 self.failed(&format!("the handler timed out after {:?}", self.handler.settings.timeout), started)
@@ -222,7 +240,7 @@ impl Execution {
         }
     }
 
-    fn returned(&self, outcome: &Outcome, started: Instant) -> Ran {
+    pub(super) fn returned(&self, outcome: &Outcome, started: Instant) -> Ran {
         let Outcome::Failed { error, .. } = outcome else {
             return self.unsettled(self.next(outcome), None, started);
         };
@@ -260,7 +278,7 @@ impl Execution {
     }
 
     /// Not run, because an earlier execution of the same job has not ended in this process; nothing is charged.
-    fn put_off(&self, started: Instant) -> Ran {
+    pub(super) fn put_off(&self, started: Instant) -> Ran {
         tracing::warn!(
             job = %self.job.job_id, handler = self.handler.name,
             "an earlier execution of this job blocks its thread and has not ended, although its lease was lost; the job is put off"

@@ -1,6 +1,6 @@
 //! The two functions of a handler's entry: what it requires, and how it is called.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ReturnType;
 use syn::spanned::Spanned;
@@ -63,17 +63,19 @@ fn decode(model: &Handler, message: &Message) -> TokenStream {
     quote!(let #input = #value;)
 }
 
-/// The binding has the whole type, so that a function of another signature is an ordinary type error at its path.
+/// Of a batch, each message is asked for. The binding has the whole type, so that a function of another signature is an ordinary type error at its path.
 fn decline(model: &Handler, message: &Message) -> Option<TokenStream> {
     let function = message.when.as_ref()?;
     let (when, input) = (local("when"), local("input"));
     let (p, ty) = (model.facade.here(), &message.input);
-    let binding = quote_spanned!(function.span()=> let #when: fn(&#ty) -> bool = #function;);
+    let of_input = model.facade.at(ty.span());
+    let asked = quote_spanned!(ty.span()=> <#ty as #of_input::Input<'_>>);
+    let binding = quote_spanned!(function.span()=> let #when: fn(&#asked::Asked) -> bool = #function;);
     Some(quote! {
         #binding
-        if !#when(&#input) {
+        let ::core::option::Option::Some(#input) = #asked::accepted(#input, #when) else {
             return #p::Outcome::Skipped;
-        }
+        };
     })
 }
 
@@ -98,11 +100,15 @@ fn run(function: &Function, model: &Handler, others: &[Ident]) -> TokenStream {
 
 /// Written with the return type itself, which is then what a mistake points at; with the function's name where none is.
 fn outcome(function: &Function, model: &Handler) -> TokenStream {
-    let returned = local("returned");
-    let (span, ty) = match &function.sig.output {
+    let (returned, delivery) = (local("returned"), local("delivery"));
+    let (span, ty) = returns(function);
+    let p = model.facade.at(span);
+    quote_spanned!(span=> <#ty as #p::IntoOutcome>::into_outcome(#returned, #delivery.outcomes()))
+}
+
+pub(crate) fn returns(function: &Function) -> (Span, TokenStream) {
+    match &function.sig.output {
         ReturnType::Type(_, ty) => (ty.span(), quote!(#ty)),
         ReturnType::Default => (function.sig.ident.span(), quote_spanned!(function.sig.ident.span()=> ())),
-    };
-    let p = model.facade.at(span);
-    quote_spanned!(span=> <#ty as #p::IntoOutcome>::into_outcome(#returned))
+    }
 }

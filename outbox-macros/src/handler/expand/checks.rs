@@ -2,18 +2,18 @@
 
 use outbox_core::name::hash;
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
-use crate::handler::expand::{descriptor, local};
+use crate::handler::expand::{call, descriptor, local};
 use crate::handler::function::Function;
 use crate::handler::model::{Handler, Message, Said};
 use crate::handler::signature::shown;
 use crate::paths::Facade;
 
 pub(crate) fn all(function: &Function, model: &Handler) -> TokenStream {
-    let message = model.message().map(|message| message_fits(model, message));
+    let message = model.message().map(|message| message_fits(function, model, message));
     let aliases = aliases_differ(model);
     let idempotency = idempotency(function, model);
     let others = others_fit(function, model);
@@ -26,15 +26,19 @@ pub(crate) fn all(function: &Function, model: &Handler) -> TokenStream {
 }
 
 /// The first parameter is what the attribute says.
-fn message_fits(model: &Handler, message: &Message) -> TokenStream {
+fn message_fits(function: &Function, model: &Handler, message: &Message) -> TokenStream {
     let variable = local("message");
     let declared = input_constant(model, message, "MESSAGE");
     let source = source_fits(model, message);
     let version = version_fits(model, message);
+    let (batch, is_batch) = (local("batch"), input_constant(model, message, "BATCH"));
+    let batch_fits = batch_fits(function, model, message);
     quote! {
         let #variable = #declared;
+        let #batch = #is_batch;
         #source
         #version
+        #batch_fits
     }
 }
 
@@ -59,12 +63,39 @@ fn source_fits(model: &Handler, of: &Message) -> TokenStream {
     let span = said.span();
     let p = model.facade.at(span);
     let (payload, message) = (shown(&of.input), local("message"));
-    let rule = match of.said {
-        Said::Event(_) => quote_spanned!(span=> event_is_its_payloads),
-        Said::Pattern(_) => quote_spanned!(span=> wildcard_takes_the_envelope),
-        Said::Job(_) => quote_spanned!(span=> job_is_its_payloads),
+    let batch = local("batch");
+    match of.said {
+        Said::Event(_) => quote_spanned!(span=> #p::check::event_is_its_payloads(#said, #payload, #message);),
+        Said::Pattern(_) => {
+            quote_spanned!(span=> #p::check::wildcard_takes_the_envelope(#said, #payload, #message, #batch);)
+        }
+        Said::Job(_) => quote_spanned!(span=> #p::check::job_is_its_payloads(#said, #payload, #message);),
+    }
+}
+
+/// A batch where one can be, and what is said of batches beside one only.
+fn batch_fits(function: &Function, model: &Handler, of: &Message) -> TokenStream {
+    let (handler, payload, batch) = (function.name(), shown(&of.input), local("batch"));
+    let option = model.settings.batch.map(|(_, span)| {
+        let p = model.facade.at(span);
+        quote_spanned!(span=> #p::check::batch_is_for_a_batch(#handler, #payload, #batch);)
+    });
+    let in_transaction = of.in_transaction.then(|| {
+        let p = model.facade.at(of.input.span());
+        quote_spanned!(of.input.span()=> #p::check::batch_is_not_in_transaction(#handler, #payload, #batch);)
+    });
+    let (span, returned) = call::returns(function);
+    let p = model.facade.at(span);
+    let said = match &function.sig.output {
+        syn::ReturnType::Type(_, ty) => shown(ty),
+        syn::ReturnType::Default => "()".to_owned(),
     };
-    quote_spanned!(span=> #p::check::#rule(#said, #payload, #message);)
+    let each = quote_spanned!(span=> <#returned as #p::IntoOutcome>::EACH);
+    quote_spanned! {span=>
+        #option
+        #in_transaction
+        #p::check::each_is_for_a_batch(#handler, #said, #batch, #each);
+    }
 }
 
 fn version_fits(model: &Handler, of: &Message) -> Option<TokenStream> {
@@ -89,8 +120,9 @@ fn idempotency(function: &Function, model: &Handler) -> TokenStream {
     let (p, here, handler) = (model.facade.at(span), model.facade.here(), function.name());
     let guards = model.parameters.iter().map(|ty| constant_of(&model.facade, ty, "GUARD"));
     let (why, guard) = (descriptor::reason(model), local("guard"));
+    let batch = model.message().map_or_else(|| quote!(false), |_| local("batch").into_token_stream());
     let check = (!model.is_in_transaction())
-        .then(|| quote_spanned!(span=> #p::check::idempotency_is_stated(#handler, #guard, #why);));
+        .then(|| quote_spanned!(span=> #p::check::idempotency_is_stated(#handler, #guard, #why, #batch);));
     quote! {
         let #guard = #here::check::strongest(&[#(#guards),*]);
         #check
@@ -100,7 +132,7 @@ fn idempotency(function: &Function, model: &Handler) -> TokenStream {
 /// One transaction at most, nothing that belongs to one event beside a batch, and a tick where there are some.
 fn others_fit(function: &Function, model: &Handler) -> TokenStream {
     let handler = function.name();
-    let batch = model.message().map(|message| input_constant(model, message, "BATCH"));
+    let batch = model.message().map(|_| local("batch"));
     let taken = local("taken");
     let checks = model.parameters.iter().map(|ty| {
         let p = model.facade.at(ty.span());
@@ -111,6 +143,7 @@ fn others_fit(function: &Function, model: &Handler) -> TokenStream {
             let of_a_schedule = constant_of(&model.facade, ty, "OF_A_SCHEDULE");
             quote_spanned! {ty.span()=>
                 #p::check::fits_batch(#handler, #parameter, #batch, #per_event);
+                #p::check::batch_has_no_transaction(#handler, #parameter, #batch, #guard);
                 #p::check::is_no_tick(#handler, #parameter, #of_a_schedule);
             }
         });

@@ -119,6 +119,7 @@ fn settings(p: &TokenStream, model: &Handler) -> TokenStream {
     let timeout = or_default(timeout.map(duration), quote!(timeout));
     let priority = or_default(said.priority.map(|number| quote!(#number)), quote!(priority));
     let concurrency = or_default(said.concurrency.map(some), quote!(concurrency));
+    let batch = most_of_one_call(p, model);
     quote! {
         #p::Settings {
             max_attempts: #max_attempts,
@@ -126,8 +127,19 @@ fn settings(p: &TokenStream, model: &Handler) -> TokenStream {
             timeout: #timeout,
             priority: #priority,
             concurrency: #concurrency,
+            batch: #batch,
         }
     }
+}
+
+/// For a batch what is said, or the default; for one message none.
+fn most_of_one_call(p: &TokenStream, model: &Handler) -> TokenStream {
+    if model.message().is_none() {
+        return quote!(::core::option::Option::None);
+    }
+    let (batch, said) = (local("batch"), model.settings.batch.map(|(most, _)| some(most)));
+    let said = said.unwrap_or_else(|| quote!(::core::option::Option::None));
+    quote!(#p::check::most_of_one_call(#batch, #said))
 }
 
 fn backoff(p: &TokenStream, backoff: &Backoff) -> TokenStream {

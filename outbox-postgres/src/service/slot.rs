@@ -1,0 +1,122 @@
+//! The slot of one execution, and the way of what it comes to: to the settler, and to the loop that gives out the slots.
+
+use std::sync::Arc;
+
+use outbox_core::JobId;
+use outbox_core::transition::Risk;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::dispatcher::{Dispatcher, Ended};
+use super::in_hand::InHand;
+use super::underway::Underway;
+use crate::outbox::Outbox;
+use crate::step::run::{Execution, Ran, Signals};
+use crate::step::run_batch::RunBatch;
+use crate::step::settle::Settlement;
+
+/// A slot that comes back when the execution ends, however it ends.
+pub(crate) struct Slot {
+    pub(crate) handler: usize,
+    pub(crate) risk: Risk,
+    pub(crate) started: Instant,
+    pub(crate) number: u64,
+    /// Of how many jobs it is the execution.
+    pub(crate) jobs: u32,
+    pub(crate) finished: mpsc::UnboundedSender<News>,
+}
+
+/// What an execution tells the loop, by its number.
+#[derive(Clone, Copy)]
+pub(crate) enum News {
+    /// The handler is done, and its outcome waits to be handed over.
+    Returned(u64),
+    /// The slot is free.
+    Ended(u64, Ended),
+}
+
+impl Slot {
+    /// From here on it is no handler that holds the slot.
+    fn returned(&self) {
+        let _ = self.finished.send(News::Returned(self.number));
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // The loop is gone only when nobody counts slots any more.
+        let ended = Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() / self.jobs.max(1) };
+        let _ = self.finished.send(News::Ended(self.number, ended));
+    }
+}
+
+/// Where executions report what they came to.
+pub(crate) struct Report {
+    pub(crate) outbox: Outbox,
+    pub(crate) in_hand: Arc<InHand>,
+    pub(crate) outcomes: mpsc::Sender<Settlement>,
+    pub(crate) signals: Arc<Signals>,
+}
+
+impl Report {
+    /// Runs one job. The slot is held until its outcome is handed over: a database that does not keep up slows the claims down.
+    pub(crate) async fn of(self, slot: Slot, execution: Execution) {
+        let job = execution.job.key();
+        let ran = execution.run().await;
+        self.hand_over(&slot, job, ran).await;
+        drop(slot);
+    }
+
+    /// Runs many in one call, and hands over the outcome of each.
+    pub(crate) async fn of_batch(self, slot: Slot, batch: RunBatch) {
+        for (job, ran) in batch.run().await {
+            self.hand_over(&slot, job, ran).await;
+        }
+        drop(slot);
+    }
+
+    async fn hand_over(&self, slot: &Slot, job: (JobId, Uuid), ran: Ran) {
+        match ran {
+            Ran::Unsettled(settlement) => {
+                if let Err(TrySendError::Full(settlement)) = self.outcomes.try_send(settlement) {
+                    slot.returned();
+                    drop(self.outcomes.send(settlement).await);
+                }
+                if slot.risk == Risk::Alone {
+                    slot.returned();
+                    // The next one that has to run alone may take the process down, and this one must not be charged for it.
+                    tokio::select! {
+                        () = self.in_hand.until_settled(job) => {}
+                        () = self.signals.kill.cancelled() => {}
+                    }
+                }
+            }
+            Ran::Committed { published } => {
+                self.in_hand.settled([job]);
+                if published {
+                    self.outbox.kick();
+                }
+            }
+            Ran::LeaseLost => {
+                self.in_hand.settled([job]);
+                tracing::warn!(job = %job.0, refused = "settle_tx", "lease lost: the effect was rolled back, because the job is no longer held under its claim");
+            }
+        }
+    }
+}
+
+/// Takes in what an execution tells; answers whether a claim is due at once.
+pub(crate) fn heard(news: News, underway: &mut Underway, dispatcher: &mut Dispatcher) -> bool {
+    match news {
+        News::Returned(number) => {
+            underway.ended(number);
+            false
+        }
+        News::Ended(number, ended) => {
+            underway.ended(number);
+            dispatcher.finished(&ended)
+        }
+    }
+}

@@ -1,0 +1,17 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+struct OrderPlaced {
+    order_id: String,
+}
+
+#[subscriber(event = "order.placed", when = large, name = "search.index", idempotent = "writes the same document again")]
+async fn index(_orders: Batch<OrderPlaced>) -> HandlerResult {
+    Ok(())
+}
+
+fn large(orders: &Batch<OrderPlaced>) -> bool {
+    orders.len() > 10
+}
+
+fn main() {}
