@@ -15,6 +15,7 @@ use crate::error::{BuildError, SettingFault};
 use crate::executing::Executing;
 use crate::fan_out::FanOut;
 use crate::lane::{self, Lane};
+use crate::meters::Meters;
 use crate::outbox::{Inner, Outbox};
 use crate::profile::Profile;
 use crate::retention::Retention;
@@ -304,6 +305,7 @@ impl OutboxBuilder {
         let options = direct.map_or_else(|| self.pool.connect_options(), |Direct(server)| Arc::new(server));
         let lane = Lane::new(&options, self.config.sharing(), "wake").with_settings(lane::UNFLUSHED);
         let wake = Wake::new(lane, self.config.schema.channel(), self.config.poll_only, self.config.profile.debounce);
+        let meters = Meters::new(&runs, self.registry.events().iter().map(|one| one.name));
         let inner = Arc::new(Inner {
             statements: Statements::new(&self.config.schema),
             pool: self.pool,
@@ -319,6 +321,7 @@ impl OutboxBuilder {
             executing: Executing::default(),
             hand_over: Arc::default(),
             live: Arc::default(),
+            meters,
         });
         scope::register(&inner);
         Outbox::from_inner(inner)

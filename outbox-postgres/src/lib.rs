@@ -42,6 +42,7 @@ mod in_transaction;
 mod jsonb;
 mod lane;
 mod live;
+mod meters;
 mod migrate;
 mod opening;
 mod operations;

@@ -19,6 +19,7 @@ use crate::hand_over::HandOver;
 use crate::health::Health;
 use crate::lane::Lane;
 use crate::live::{Hub, LiveStreams};
+use crate::meters::Meters;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
@@ -53,6 +54,7 @@ pub(crate) struct Inner {
     pub(crate) executing: Executing,
     pub(crate) hand_over: Arc<HandOver>,
     pub(crate) live: Arc<Hub>,
+    pub(crate) meters: Meters,
 }
 
 impl Inner {

@@ -1,7 +1,7 @@
 //! `event.publish(&mut tx)` and `events.publish_all(&mut tx)`.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use outbox_core::{BoxFuture, Event, EventId, Metadata, Payload};
@@ -128,9 +128,10 @@ impl Batch {
     }
 
     async fn send(self, connection: &mut PgConnection) -> Result<Vec<Published>, PublishError> {
+        let began = Instant::now();
         let metadata = self.check(connection)?;
         let subscribers = self.outbox.fan_out(self.name).subscribers.clone();
-        let published = if subscribers.is_empty() {
+        let published: Vec<Published> = if subscribers.is_empty() {
             let answers = step::publish::publish(connection, &self, &metadata).await?;
             answers.into_iter().map(|answer| answer.published).collect()
         } else {
@@ -138,6 +139,11 @@ impl Batch {
             Box::pin(in_transaction::publish(connection, &self, &metadata, &subscribers)).await?
         };
         self.outbox.note_published();
+        self.outbox.inner().meters.published(
+            self.name,
+            published.iter().filter(|one| !one.duplicate).count(),
+            began.elapsed(),
+        );
         Ok(published)
     }
 }

@@ -60,6 +60,25 @@ impl Display for Replayed {
     }
 }
 
+impl Replayed {
+    /// For the meters: each event once, as what it was. What was done before is no success of this replay.
+    fn count(&self, subscriber: &str) {
+        let Self { enqueued, live, failed, done, erased, unknown } = *self;
+        let kinds = [
+            ("enqueued", enqueued),
+            ("live", live),
+            ("failed", failed),
+            ("done_before", done),
+            ("erased", erased),
+            ("unknown", unknown),
+        ];
+        for (outcome, count) in kinds {
+            let labels = [("subscriber", subscriber.to_owned()), ("outcome", outcome.to_owned())];
+            metrics::counter!("outbox_replayed_total", &labels).increment(count);
+        }
+    }
+}
+
 impl Outbox {
     /// Has a subscriber handle stored events once more: all of its own, or those that the answer is narrowed down to. A job that it gets
     /// so carries the event's original id, and with it the same idempotency key: an effect that was had is not had twice, by a handler that takes the
@@ -168,6 +187,9 @@ impl Replay<'_> {
             }
             let Some(last) = came.last.filter(|_| came.looked_at >= u64::from(most)) else {
                 tracing::info!(subscriber = choice.handler, write, %replayed, "replay");
+                if write {
+                    replayed.count(&choice.handler);
+                }
                 return Ok(replayed);
             };
             batch.behind = last;

@@ -33,6 +33,7 @@ mod lease;
 mod linkage;
 mod live;
 mod logs;
+mod meters;
 mod migrate;
 mod migrator;
 mod payload;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use metrics::{Counter, SharedString};
 use outbox_core::lease::Lease;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,7 @@ impl Keeper {
             token: 0,
             renewed: Instant::now(),
             lost: lost.clone(),
+            meters: Meters::of(&of.name),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LeaseError::Thread)?;
         let thread = std::thread::Builder::new().name("outbox-lease".into());
@@ -86,6 +88,27 @@ struct Renewals {
     /// When what took or renewed it last was sent: the lease counts from then.
     renewed: Instant,
     lost: CancellationToken,
+    meters: Meters,
+}
+
+/// How often a lease was taken, renewed, lost and given back. Made where the application is, whose recorder they are for.
+struct Meters {
+    taken: Counter,
+    renewed: Counter,
+    lost: Counter,
+    given_back: Counter,
+}
+
+impl Meters {
+    fn of(lease: &Arc<str>) -> Self {
+        let counter = |outcome: &'static str| metrics::counter!("outbox_durable_leases_total", "lease" => SharedString::from(Arc::clone(lease)), "outcome" => outcome);
+        Self {
+            taken: counter("taken"),
+            renewed: counter("renewed"),
+            lost: counter("lost"),
+            given_back: counter("given_back"),
+        }
+    }
 }
 
 impl Renewals {
@@ -102,6 +125,7 @@ impl Renewals {
         if !ours {
             return;
         }
+        self.meters.taken.increment(1);
         tracing::info!(lease = %self.name, token = self.token, "lease taken");
         let kept = !nobody_waits
             && tokio::select! {
@@ -115,6 +139,7 @@ impl Renewals {
         } else {
             // Before anything else is waited for.
             drop(lost);
+            self.meters.lost.increment(1);
         }
         self.lane.close().await;
     }
@@ -200,6 +225,7 @@ impl Renewals {
         let answer = tokio::time::timeout(limit, self.lane.run(limit, renew)).await;
         let ours = answer.unwrap_or(Err(LaneError::Deadline(limit)))?;
         if ours {
+            self.meters.renewed.increment(1);
             self.renewed = sent;
         }
         Ok(ours)
@@ -210,6 +236,7 @@ impl Renewals {
         let release = async |connection: &mut _| statements.release(connection, name, token, at_least).await;
         let done = tokio::time::timeout(RELEASE_LIMIT, self.lane.run(RELEASE_LIMIT, release)).await;
         if matches!(done, Ok(Ok(()))) {
+            self.meters.given_back.increment(1);
             tracing::info!(lease = %self.name, token, "lease given back");
         } else {
             tracing::warn!(lease = %self.name, token, "the lease could not be given back; it ends by itself");

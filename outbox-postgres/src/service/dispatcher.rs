@@ -356,6 +356,8 @@ mod tests {
             }),
             done_before: false,
             bereft: false,
+            late_by_then: Duration::ZERO,
+            brought_at: std::time::Instant::now(),
         }
     }
 

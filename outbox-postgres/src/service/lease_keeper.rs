@@ -77,20 +77,24 @@ impl Renewals {
             tokio::time::sleep(pause.min(left)).await;
             pause = match self.renew().await {
                 Ok(true) => {
+                    self.outbox.inner().meters.renewed.increment(1);
                     reconnect.succeeded();
                     self.lease.renew_every()
                 }
                 Ok(false) => {
+                    self.outbox.inner().meters.leases_lost.increment(1);
                     tracing::error!(worker = %self.worker, "lease lost: another node has taken over; every execution is cancelled");
                     break;
                 }
                 Err(error) => {
+                    self.outbox.inner().meters.not_renewed.increment(1);
                     let left = self.lease.stop_after().saturating_sub(self.renewed.elapsed());
                     let _ = tokio::time::timeout(left, reconnect.failed(&error, &self.lost)).await;
                     Duration::ZERO
                 }
             };
             if self.renewed.elapsed() >= self.lease.stop_after() {
+                self.outbox.inner().meters.leases_lost.increment(1);
                 tracing::error!(worker = %self.worker, lease = ?self.lease.length(), "the lease could not be renewed in time; every execution is cancelled");
                 break;
             }

@@ -100,9 +100,18 @@ impl Scheduler {
         let taken = self.lane.run(STATEMENT_LIMIT, take).await?;
         told_of(due, &turn, taken);
         if matches!(taken, Taken::Jobs(1..)) {
+            self.measure(due, &turn);
             self.outbox.kick();
         }
         Ok(Some(taken))
+    }
+
+    /// How late each tick that is run is, by the server's clock.
+    fn measure(&self, due: &Due, turn: &Turn) {
+        for tick in &turn.take {
+            let late = (due.now - *tick).to_std().unwrap_or_default();
+            self.outbox.inner().meters.ticked(&due.name, late);
+        }
     }
 
     /// By what its row says, not by what this binary's code says: while two releases run, the one that has declared it last is right.

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::dispatcher::{Dispatcher, Ended};
 use super::in_hand::InHand;
 use super::underway::Underway;
+use crate::meters::{Came, OfHandler};
 use crate::outbox::Outbox;
 use crate::step::run::{Execution, Ran, Signals};
 use crate::step::run_batch::RunBatch;
@@ -25,6 +26,7 @@ pub(crate) struct Slot {
     pub(crate) number: u64,
     /// Of how many jobs it is the execution.
     pub(crate) jobs: u32,
+    pub(crate) meter: Option<Arc<OfHandler>>,
     pub(crate) finished: mpsc::UnboundedSender<News>,
 }
 
@@ -47,6 +49,9 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         // The loop is gone only when nobody counts slots any more.
+        if let Some(meter) = &self.meter {
+            meter.ends(self.started.elapsed());
+        }
         let ended = Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() / self.jobs.max(1) };
         let _ = self.finished.send(News::Ended(self.number, ended));
     }
@@ -78,6 +83,9 @@ impl Report {
     }
 
     async fn hand_over(&self, slot: &Slot, job: (JobId, Uuid), ran: Ran) {
+        if let Some(meter) = &slot.meter {
+            meter.came(came(&ran));
+        }
         match ran {
             Ran::Unsettled(settlement) => {
                 if let Err(TrySendError::Full(settlement)) = self.outcomes.try_send(settlement) {
@@ -104,6 +112,14 @@ impl Report {
                 tracing::warn!(job = %job.0, refused = "settle_tx", "lease lost: the effect was rolled back, because the job is no longer held under its claim");
             }
         }
+    }
+}
+
+fn came(ran: &Ran) -> Came {
+    match ran {
+        Ran::Unsettled(settlement) => Came::of(&settlement.next),
+        Ran::Committed { .. } => Came::Succeeded,
+        Ran::LeaseLost => Came::Lost,
     }
 }
 

@@ -154,15 +154,20 @@ impl Worker {
         finished: &mpsc::UnboundedSender<News>,
         executions: &TaskTracker,
     ) {
+        let handler = self.roster.handler(started.handler);
+        let meter = self.outbox.inner().meters.of(handler.name).cloned();
+        if let Some(meter) = &meter {
+            meter.begins(started.job.late());
+        }
         let slot = Slot {
             handler: started.handler,
             risk: started.risk,
             started: Instant::now(),
             number,
             jobs: u32::try_from(1 + started.company.len()).unwrap_or(u32::MAX),
+            meter,
             finished: finished.clone(),
         };
-        let handler = self.roster.handler(started.handler);
         let execution = |job| Execution { outbox: self.outbox.clone(), handler, job, signals: Arc::clone(signals) };
         let report = Report {
             outbox: self.outbox.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use outbox_core::transition::{Counts, Risk, risk};
@@ -75,12 +76,20 @@ pub(crate) struct Claimed {
     pub(crate) done_before: bool,
     /// Its event is no longer stored, so there is no message.
     pub(crate) bereft: bool,
+    /// How long it had been due when it was claimed, and when that was.
+    pub(crate) late_by_then: Duration,
+    pub(crate) brought_at: Instant,
 }
 
 impl Claimed {
     /// What it is settled by.
     pub(crate) fn key(&self) -> (JobId, Uuid) {
         (self.job_id, self.claim_id)
+    }
+
+    /// How long behind its time it is now.
+    pub(crate) fn late(&self) -> Duration {
+        self.late_by_then + self.brought_at.elapsed()
     }
 
     /// The key of its inbox mark and of its idempotency key.
@@ -117,7 +126,8 @@ pub(crate) async fn claim(
         .fetch_all(connection)
         .await?;
     let messages = rows.iter().filter_map(|row| message(row).transpose()).collect::<Result<HashMap<_, _>, _>>()?;
-    rows.iter().filter_map(|row| read(row, claim_id, wanted, &messages).transpose()).collect()
+    let brought_at = Instant::now();
+    rows.iter().filter_map(|row| read(row, claim_id, wanted, &messages, brought_at).transpose()).collect()
 }
 
 /// A message, and whether it is still stored, by the id of its event or job. `None` for a job whose message comes with another.
@@ -157,6 +167,7 @@ fn read(
     claim_id: Uuid,
     wanted: &Wanted,
     messages: &HashMap<Uuid, Message>,
+    brought_at: Instant,
 ) -> Result<Option<Claimed>, sqlx::Error> {
     let job_id: Uuid = row.try_get(0)?;
     let event_id: Option<Uuid> = row.try_get(1)?;
@@ -178,6 +189,8 @@ fn read(
         envelope: Arc::clone(&message.envelope),
         done_before: row.try_get(14)?,
         bereft: message.bereft,
+        late_by_then: Duration::try_from_secs_f64(row.try_get(15)?).unwrap_or_default(),
+        brought_at,
     }))
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod bound;
 pub(crate) mod cancel;
 pub(crate) mod claim;
 pub(crate) mod declare;
+pub(crate) mod depth;
 pub(crate) mod enqueue;
 pub(crate) mod failed;
 pub(crate) mod lease;
@@ -67,6 +68,7 @@ statements!(
     bury,
     claim,
     declare,
+    depth,
     enqueue,
     failed,
     lift,

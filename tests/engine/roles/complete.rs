@@ -55,6 +55,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                 assert_eq!(
                     allowed,
                     [
+                        "depth",
                         "failed",
                         "look",
                         "recover",
@@ -72,6 +73,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                 [
                     "backfill_barrier",
                     "backfill_lock",
+                    "depth",
                     "failed",
                     "lease_fence",
                     "lease_release",
