@@ -7,7 +7,7 @@ use outbox_testing::eventually;
 use crate::floor::{Do, Floor, ask, ask_many};
 use crate::process::Process;
 
-/// S0-30, S0-31: a worker killed in the middle of a handler: its job is taken over by another process, with the crash counted and the attempt charged, and runs to its end with one effect.
+/// S1-28, S0-30, S0-31: a worker killed in the middle of a handler: its job is taken over by another process, with the crash counted and the attempt charged, and runs to its end with one effect.
 #[tokio::test]
 async fn the_job_of_a_killed_worker_is_run_by_another() {
     let floor = Floor::new().await;
@@ -44,7 +44,7 @@ async fn rescue_comes_within_a_second_of_the_end_of_the_lease() {
     rescuer.stop().await;
 }
 
-/// S0-43, S0-30: of one event's handlers only the one whose worker died is run again; the finished ones are left alone, and the
+/// S1-27, S0-43, S0-30: of one event's handlers only the one whose worker died is run again; the finished ones are left alone, and the
 /// event is not fanned out again.
 #[tokio::test]
 async fn only_the_interrupted_job_is_repeated() {

@@ -4,7 +4,7 @@ use sqlx::Row as _;
 
 use crate::floor::{Do, Floor, Worker, ask, fail};
 
-/// S0-25, S0-26, B9: a handler that always fails runs exactly `max_attempts` times, each time behind its backoff, and the job is
+/// S1-30, S0-25, S0-26, B9: a handler that always fails runs exactly `max_attempts` times, each time behind its backoff, and the job is
 /// then failed for good with its last error; each attempt shows in the row and in the history.
 #[tokio::test]
 async fn attempts_end_behind_their_backoff() {

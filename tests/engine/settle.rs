@@ -16,7 +16,7 @@ const RENEW: &str = include_str!("../../outbox-postgres/src/step/renew.sql");
 const RESCUE_MARK: &str = include_str!("../../outbox-postgres/src/step/rescue_mark.sql");
 const RESCUE_RETURN: &str = include_str!("../../outbox-postgres/src/step/rescue_return.sql");
 
-/// S0-23, B6: a worker whose job was taken over writes nothing: success, failure, retry and return under the old claim touch no
+/// S1-50, S0-23, B6: a worker whose job was taken over writes nothing: success, failure, retry and return under the old claim touch no
 /// row, nor does the completion in a handler's transaction, nor its renewal; the new holder's row stands as it was.
 #[tokio::test]
 async fn a_stale_worker_changes_nothing() {

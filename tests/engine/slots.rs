@@ -156,7 +156,7 @@ async fn never_held_without_running(floor: &Floor, worker: Worker, slots: usize,
     worker.stop().await;
 }
 
-/// S0-31: jobs that are on their last attempt go one behind the other through the slots, without a poll for each slotful: with
+/// S1-48, S0-31: jobs that are on their last attempt go one behind the other through the slots, without a poll for each slotful: with
 /// an hour between polls, three hundred end as soon as they have run.
 #[tokio::test]
 async fn jobs_on_their_last_attempt_do_not_wait_for_polls() {

@@ -42,7 +42,7 @@ async fn an_error_takes_the_effect_back_and_is_recorded() {
     worker.stop().await;
 }
 
-/// S0-24, O26: a statement of the handler that fails aborts its transaction; the real error is recorded outside of it, attempts
+/// S1-30, S0-24, O26: a statement of the handler that fails aborts its transaction; the real error is recorded outside of it, attempts
 /// are counted, and the job ends when they are used up.
 #[tokio::test]
 async fn a_failed_statement_is_recorded_with_its_own_error() {

@@ -46,7 +46,7 @@ async fn a_kick_wakes_behind_a_foreign_transaction() {
     worker.stop().await;
 }
 
-/// S1-24: a commit in another outbox wakes this one by NOTIFY, with an hour between polls.
+/// S1-8, S1-24: a commit in another outbox wakes this one by NOTIFY, with an hour between polls.
 #[tokio::test]
 async fn a_commit_elsewhere_wakes_by_notify() {
     if skipped_behind_a_pooler(NOBODY_LISTENS) {
@@ -100,7 +100,7 @@ async fn poll_only_finds_the_work_of_others() {
     assert!(proxy.all().count("claim") > 0);
 }
 
-/// S0-28: an idle worker issues at most one claim a second.
+/// S1-48, S0-28: an idle worker issues at most one claim a second.
 #[tokio::test]
 async fn an_idle_worker_claims_at_most_once_a_second() {
     let floor = Floor::new().await;
@@ -119,7 +119,7 @@ async fn an_idle_worker_claims_at_most_once_a_second() {
     worker.stop().await;
 }
 
-/// B12: a thousand publishes in one transaction cause one NOTIFY; claiming, running and settling what they made due cause none;
+/// S1-8, B12: a thousand publishes in one transaction cause one NOTIFY; claiming, running and settling what they made due cause none;
 /// claims grow with batches and not with jobs.
 #[tokio::test]
 async fn one_commit_is_one_wake() {
