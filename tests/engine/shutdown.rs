@@ -1,10 +1,11 @@
 //! An orderly end: nothing new begins, what can end ends, the rest goes back at once and uncharged.
 
+use outbox_testing::fault::Point;
 use std::time::Duration;
 
 use outbox_testing::eventually;
 
-use crate::floor::{Do, Floor, Worker, ask, ask_many};
+use crate::floor::{Asked, Do, Floor, Worker, ask, ask_many};
 use crate::proxy;
 
 /// S1-23, O28, Q29, B18: handlers that heed the request and succeed have ended well; those that fail behind it, those that do not end,
@@ -118,4 +119,27 @@ async fn a_dropped_run_leaves_nothing_behind() {
     floor.until("desk.note", event, "succeeded").await;
     other.stop().await;
     assert_eq!(floor.stage.executions("desk.note", "a"), 2);
+}
+
+/// S1-23: a `begin()` that a `select!` drops in the middle, when its process is told to stop, leaves no connection of the pool in a transaction
+/// that nobody knows of.
+#[tokio::test]
+async fn a_begin_that_is_dropped_leaves_no_transaction_open() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect_lazy_with(proxy.options());
+    let outbox = floor.outbox_on(pool, &["desk.note"]).build().await.unwrap();
+    let answer = proxy.hold_at(Point::after("begin"));
+    tokio::select! {
+        begun = outbox.begin() => panic!("{begun:?} though its answer is held"),
+        () = answer.until_reached() => {}
+    }
+    answer.release();
+    // In a transaction the time stands still, on the pool's one connection.
+    let now = async || sqlx::query_scalar::<_, String>("select now()::text").fetch_one(outbox.pool()).await.unwrap();
+    assert_ne!(now().await, now().await);
+    let mut tx = outbox.begin().await.unwrap();
+    outbox.publish(&mut tx, &Asked { label: "a".to_owned(), plan: Vec::new() }).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(floor.sandbox.number("select count(*) from :schema.event").await, 1);
 }
