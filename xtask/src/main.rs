@@ -35,6 +35,9 @@ The project's own commands. None needs a database to be there.
                                       The same on PostgreSQL 14 to 18, each fetched and started, and through PgBouncer in
                                       transaction mode; a line for each at the end. --allow-missing: what cannot be
                                       fetched is said and is no failure.
+* cargo xtask test --browser [ARGUMENT..]
+                                      The tests of the SoloPM example's page, in Chromium. It and its driver are found on
+                                      this machine (or named by CHROMIUM and CHROMEDRIVER), or installed by apt as root.
 * cargo xtask proofs [--last]         Run all tests and show which of them proves which requirement; fails when a
                                       number in docs/proofs.txt has no passing test. --last: look at the last run.
 * cargo xtask demo [ARGUMENT..]       Run the storefront example. Arguments go to it: --orders FILE, --json, ..

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all tests against one PostgreSQL, with one sum at the end.
 
+mod browser;
 mod libtest;
 mod matrix;
 pub(crate) mod run;
@@ -7,7 +8,8 @@ mod stream;
 mod summary;
 
 use std::error::Error;
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus};
 
 use outbox_testing::server::{Server, URL_VARIABLES};
 
@@ -19,21 +21,30 @@ use run::Run;
 
 /// Runs the tests; arguments that are not ours go to `cargo test`.
 pub(crate) fn command(mut arguments: Vec<String>) -> Outcome {
-    if take_flag(&mut arguments, "--matrix") { matrix::command(arguments) } else { run_all(&arguments) }
+    if take_flag(&mut arguments, "--matrix") {
+        return matrix::command(arguments);
+    }
+    if take_flag(&mut arguments, "--browser") { browser::command(arguments) } else { run_all(&arguments) }
 }
 
 /// Runs the tests, prints their sum and writes the results down for `cargo xtask proofs`.
 pub(crate) fn run_all(arguments: &[String]) -> Outcome {
+    let (status, run) = run_tests(arguments, &[])?;
+    run.write()?;
+    Ok(if status.success() && run.totals().failed > 0 { ExitCode::FAILURE } else { child::exit_code(status) })
+}
+
+/// Runs the tests and prints their sum.
+fn run_tests(arguments: &[String], environment: &[(&str, PathBuf)]) -> Result<(ExitStatus, Run), Box<dyn Error>> {
     let artifacts = build(arguments)?;
     let server = server()?;
     let mut tests = cargo_test(&[], arguments);
-    tests.env(URL_VARIABLES[0], server.url());
+    tests.env(URL_VARIABLES[0], server.url()).envs(environment.iter().map(|(name, value)| (name, value)));
     let (status, sections) = stream::run(&mut tests, &artifacts)?;
     drop(server);
     let run = Run::new(sections);
-    run.write()?;
     summary::print(&run);
-    Ok(if status.success() && run.totals().failed > 0 { ExitCode::FAILURE } else { child::exit_code(status) })
+    Ok((status, run))
 }
 
 /// First of all, so that no server waits for a compiler and each result can be traced to its source file.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Parser;
+use solopm::sample;
 use solopm::server::{Server, Settings, migrate};
 use solopm::webhooks::Reach;
 use sqlx::postgres::PgPoolOptions;
@@ -17,7 +18,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Where it listens.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    #[arg(long, env = "SOLOPM_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
     listen: SocketAddr,
     /// The mail server.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:25")]
@@ -28,6 +29,9 @@ struct Arguments {
     /// Webhooks may go anywhere, also to this machine without TLS. For development.
     #[arg(long)]
     webhooks_anywhere: bool,
+    /// Begin with a few people and a project, where there is nobody yet.
+    #[arg(long)]
+    sample: bool,
 }
 
 #[tokio::main]
@@ -48,8 +52,11 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let pool = PgPoolOptions::new().max_connections(24).connect(&url).await.context("the database does not answer")?;
     migrate(&pool).await?;
     let webhooks = if arguments.webhooks_anywhere { Reach::Anywhere } else { Reach::Public };
-    let Arguments { listen, mail, index, .. } = arguments;
-    let server = Server::open(pool, &Settings { listen, mail, index, webhooks }, |outbox| outbox).await?;
+    let settings = Settings { listen: arguments.listen, mail: arguments.mail, index: arguments.index, webhooks };
+    let server = Server::open(pool, &settings, |outbox| outbox).await?;
+    if arguments.sample && sample::is_wanted(server.outbox()).await? {
+        sample::write(server.outbox()).await?;
+    }
     println!("http://{}", server.address()?);
     let shutdown = CancellationToken::new();
     let asked = shutdown.clone();

@@ -37,6 +37,14 @@ const ISSUES: [(&str, &str, &str); 7] = [
     ("Find a carpenter", "", "done"),
 ];
 
+/// Whether there is nobody yet.
+///
+/// # Errors
+/// When the database does.
+pub async fn is_wanted(outbox: &Outbox) -> Result<bool> {
+    Ok(sqlx::query_scalar("select not exists (select from solopm.users)").fetch_one(outbox.pool()).await?)
+}
+
 /// Writes it, all in one transaction.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ async function attempt(work) {
     await work();
   } catch (error) {
     if (error.status === 401) return welcome();
-    say(error.message);
+    say(error.status ? error.message : "The server does not answer.");
   }
 }
 
@@ -251,11 +251,19 @@ const when = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", 
 function showTrail(trail) {
   at("trail").replaceChildren(...trail.map((row) => {
     const about = row.payload.number ? `#${row.payload.number} ${row.payload.issue_title}` : row.payload.project_title ?? "";
-    const item = entry(`${row.action_type.replaceAll(/[._]/g, " ")}: ${about}`, `${row.actor ?? "somebody"}, ${when(row.occurred_at)}`);
+    const words = `${row.action_type.replaceAll(/[._]/g, " ")}: ${about}`;
+    const item = entry(words, [row.actor ?? "somebody", when(row.occurred_at), ...changes(row.payload)].join(", "));
     item.dataset.event = row.event_id;
     item.dataset.action = row.action_type;
     return item;
   }));
+}
+
+// Short values only: `status: todo → doing`.
+function changes({ changes }) {
+  const shown = (value) => (value === null || value === "" ? "nothing" : String(value));
+  const lines = Object.entries(changes ?? {}).map(([field, { prev, new: next }]) => `${field}: ${shown(prev)} \u2192 ${shown(next)}`);
+  return lines.filter((line) => line.length < 80 && !line.includes("_id"));
 }
 
 function showList(name, entries, none) {
