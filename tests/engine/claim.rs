@@ -93,7 +93,7 @@ fn no_statement_of_a_worker_takes_a_time_of_the_application() {
     }
 }
 
-/// S1-49, S0-19: of one handler and priority, what has been due for longest is claimed first, whatever was published first.
+/// S1-26, S1-49, S0-19: of one handler and priority, what has been due for longest is claimed first, whatever was published first.
 #[tokio::test]
 async fn what_is_due_for_longest_is_claimed_first() {
     let floor = Floor::new().await;
@@ -148,7 +148,7 @@ async fn many_workers_never_take_one_job_twice() {
     }
 }
 
-/// S1-49, S0-20: rows that another session holds are passed by, not waited for.
+/// S1-26, S1-49, S0-20: rows that another session holds are passed by, not waited for.
 #[tokio::test]
 async fn a_claim_passes_by_rows_that_others_hold() {
     let floor = Floor::new().await;
@@ -166,7 +166,7 @@ async fn a_claim_passes_by_rows_that_others_hold() {
     worker.stop().await;
 }
 
-/// S1-49, S0-21: one claim takes no more rows than `.batch(10)` says, though more are due and there is room for more.
+/// S1-26, S1-49, S0-21: one claim takes no more rows than `.batch(10)` says, though more are due and there is room for more.
 #[tokio::test]
 async fn a_claim_takes_at_most_its_batch() {
     let floor = Floor::new().await;

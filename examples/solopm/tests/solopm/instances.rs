@@ -1,9 +1,12 @@
 //! A second server on the same database, by accident.
 
 use serde_json::json;
+use solopm::ids::ProjectId;
+use solopm::issues::Draft;
 use tokio_util::sync::CancellationToken;
 
 use crate::house::{House, Person};
+use crate::live::Page;
 
 /// S1-13: two servers share the work: each event is told once and each mail leaves once; only the one that holds the index writes to it,
 /// and the other finds what it has written.
@@ -41,4 +44,53 @@ async fn reported(project: &str, ann: &Person, elsewhere: &Person) -> Vec<String
         issues.extend([a, b]);
     }
     issues
+}
+
+/// S1-26: the order of ids is not the order of commits: an event that was published before another and committed behind it, when that one
+/// was done already, is done too, by whichever server. And what happens to one issue, through two servers in turns, is heard by a page in the
+/// order in which it happened, and the search ends at the newest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_commits_late_is_not_passed_over() {
+    let house = House::working().await;
+    let (second, address) = house.second().await;
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(second.run(stop.clone()));
+    let (ann, bob) = (house.person("ann").await, house.person("bob").await);
+    let project = ann.project("House", &[&bob]).await;
+    let elsewhere = ann.at(&address);
+    let found = solopm::projects::projects_of(house.pool(), ann.id).await.unwrap().remove(0);
+    let late = Draft { title: "late".into(), description: "@bob".into() };
+    let early = Draft { title: "early".into(), ..late.clone() };
+    // Two transactions that do not wait for each other: the issues stand in two projects.
+    let garden = ann.project("Garden", &[&bob]).await;
+    let garden_id = garden.rsplit('/').next().unwrap().parse().unwrap();
+    let garden = solopm::projects::Project { id: ProjectId(garden_id), title: "Garden".into(), ..found.clone() };
+    let mut first = house.outbox.begin().await.unwrap();
+    house.outbox.scope(solopm::issues::create(&mut first, &found, None, &late)).await.unwrap();
+    let mut behind = house.outbox.begin().await.unwrap();
+    house.outbox.scope(solopm::issues::create(&mut behind, &garden, None, &early)).await.unwrap();
+    behind.commit().await.unwrap();
+    let told = |title: &str| format!("select count(*) from solopm.notifications where headline like '%{title} (%'");
+    house.until("what committed first is told", &told("early"), 1).await;
+    assert_eq!(house.number(&told("late")).await, 0);
+    first.commit().await.unwrap();
+    house.until("what was published first is told too", &told("late"), 1).await;
+
+    let issue = format!("{project}/issues/1");
+    let mut page = Page::settled(&bob, &project).await;
+    for change in 0..20 {
+        let through = if change % 2 == 0 { &ann } else { &elsewhere };
+        through.put(&issue, json!({ "title": format!("word{change}"), "description": "" })).await;
+    }
+    for change in 0..20 {
+        let heard = page.next().await.unwrap();
+        assert_eq!(
+            (heard.event(), &heard.data["payload"]["issue_title"]),
+            ("issue.updated", &json!(format!("word{change}")))
+        );
+    }
+    house.until("all jobs are done", "select count(*) from system.job_live", 0).await;
+    assert_eq!(ann.get("/api/search?words=word19").await.as_array().unwrap().len(), 1);
+    stop.cancel();
+    running.await.unwrap().unwrap();
 }

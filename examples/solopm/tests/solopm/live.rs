@@ -10,28 +10,28 @@ use tokio_util::sync::CancellationToken;
 use crate::house::{House, Person};
 
 /// A page's stream.
-struct Page {
+pub(crate) struct Page {
     response: Response,
     text: String,
 }
 
 /// What it hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Heard {
+pub(crate) struct Heard {
     name: String,
     id: String,
-    data: Value,
+    pub(crate) data: Value,
 }
 
 impl Heard {
     /// The event that it tells of.
-    fn event(&self) -> &str {
+    pub(crate) fn event(&self) -> &str {
         self.data["name"].as_str().unwrap_or_default()
     }
 }
 
 impl Page {
-    async fn open(person: &Person, project: &str, last: Option<&str>) -> Self {
+    pub(crate) async fn open(person: &Person, project: &str, last: Option<&str>) -> Self {
         let url = format!("http://{}{project}/live", person.server());
         let mut request = Client::new().get(url).bearer_auth(&person.token);
         if let Some(last) = last {
@@ -43,14 +43,14 @@ impl Page {
     }
 
     /// One that has heard that it is to read, and is up to date from then on.
-    async fn settled(person: &Person, project: &str) -> Self {
+    pub(crate) async fn settled(person: &Person, project: &str) -> Self {
         let mut page = Self::open(person, project, None).await;
         assert_eq!(page.next().await.unwrap().name, "refetch");
         page
     }
 
     /// The next frame that is no heartbeat; `None` when the stream has ended.
-    async fn next(&mut self) -> Option<Heard> {
+    pub(crate) async fn next(&mut self) -> Option<Heard> {
         let heard = tokio::time::timeout(Duration::from_secs(20), self.frame());
         heard.await.expect("the page hears something")
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 mod accounts;
+mod again;
 mod audit;
 mod email;
 mod hooks;

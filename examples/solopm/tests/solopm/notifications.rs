@@ -115,7 +115,7 @@ async fn a_headline_is_as_it_was_at_the_event() {
     );
 }
 
-/// S1-36, S1-37, S1-33, S1-29: an event that is looked at again, by the same handler under another job, adds neither a row nor a mail, by the
+/// S1-36, S1-37, S1-33: an event that is looked at again, by the same handler under another job, adds neither a row nor a mail, by the
 /// table's own unique key; and the row and the job of its mail are one transaction.
 #[tokio::test]
 async fn an_event_looked_at_again_tells_nobody_again() {
