@@ -59,6 +59,7 @@
 //! | say who did it, and within which project and request | [`Metadata`], [`Outbox::scope_with`], [`context`] |
 //! | have all handlers in the program | [`modules!`] |
 //! | show what happens as it happens | [`LiveStreams`], [`Live`] |
+//! | compare a projection with its authority | [`Reconcile`], [`Reconciliation`] |
 //! | handle stored events once more | [`Outbox::replay`] |
 //! | run workers | [`Outbox`], [`OutboxBuilder`] |
 //! | start work that goes on behind a request | [`Executor`] |
@@ -106,13 +107,13 @@ pub use outbox_macros::scheduled;
 #[doc = include_str!("docs/subscriber.md")]
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
-    BuildError, Cancellation, DrainError, Drained, DurableLease, Enqueue, Enqueued, Enqueuing, Executor, ExecutorError,
-    FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live, LiveError, LiveLoad, LivePosition,
-    LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError, Outbox, OutboxBuilder,
-    OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing, PublishingAll, Refusal,
-    Replay, Replayed, Retention, Roles, RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError,
-    SettingFault, ShutDown, Started, Supervisor, SupervisorError, Tx, Unclaimed, context, health, migrate,
-    migrate_schema, shutdown_signal,
+    BuildError, Cancellation, DrainError, Drained, Drift, DurableLease, Enqueue, Enqueued, Enqueuing, Entries,
+    Executor, ExecutorError, FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live, LiveError,
+    LiveLoad, LivePosition, LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError, Outbox,
+    OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing, PublishingAll,
+    Reconcile, Reconciled, Reconciliation, Refusal, Replay, Replayed, Retention, Roles, RunError, ScheduleStatus,
+    Schedules, Schema, SessionLock, SessionLockError, SettingFault, ShutDown, Started, Supervisor, SupervisorError, Tx,
+    Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

@@ -85,7 +85,7 @@ pub struct Stage {
     running: Arc<Mutex<Running>>,
     gates: watch::Sender<HashSet<String>>,
     pub error: Arc<Mutex<Option<String>>>,
-    effects: String,
+    pub effects: String,
     /// Tells the parent process too.
     aloud: bool,
 }

@@ -45,6 +45,7 @@ mod profile;
 mod proxy;
 mod publish;
 mod publish_all;
+mod reconcile;
 mod recover;
 mod redrive;
 mod registry;

@@ -239,3 +239,23 @@ async fn a_replays_outcome_is_counted() {
     assert_eq!(meters.count(&replayed("enqueued", "till.book")), 0);
     assert_eq!(meters.count(&replayed("enqueued", "desk.note")), 1);
 }
+
+/// S2-64: what a reconciliation found is told as it was found, though it was mended at once.
+#[tokio::test]
+async fn drift_is_told_as_it_was_found() {
+    let meters = Meters::default();
+    let _recorded = meters.record();
+    let sides = crate::reconcile::Sides::of([(1, 10), (2, 20)], [(2, 21), (3, 30)]);
+    sides.run().repair().run().await.unwrap();
+    assert_eq!(meters.gauge("outbox_drift reconciliation=tests.sides"), Some(3.0));
+    for kind in ["missing", "divergent", "orphaned"] {
+        assert_eq!(
+            meters.count(&format!("outbox_reconciled_total kind={kind} reconciliation=tests.sides")),
+            1,
+            "{kind}"
+        );
+    }
+    assert_eq!(meters.count("outbox_reconciled_total kind=repaired reconciliation=tests.sides"), 3);
+    sides.run().repair().run().await.unwrap();
+    assert_eq!(meters.gauge("outbox_drift reconciliation=tests.sides"), Some(0.0), "by the next run");
+}
