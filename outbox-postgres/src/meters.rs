@@ -22,6 +22,10 @@ pub(crate) enum Came {
     Succeeded,
     /// Its effect was there: its handler was not called.
     Duplicate,
+    /// Its handler's `when` declined.
+    Skipped,
+    /// Its handler found nothing to do any more.
+    Discarded,
     Retried,
     Snoozed,
     /// Given back, uncharged.
@@ -32,12 +36,15 @@ pub(crate) enum Came {
     Lost,
 }
 
-const CAME: [&str; 7] = ["succeeded", "duplicate", "retried", "snoozed", "returned", "failed", "lost"];
+const CAME: [&str; 9] =
+    ["succeeded", "duplicate", "skipped", "discarded", "retried", "snoozed", "returned", "failed", "lost"];
 
 impl Came {
     pub(crate) fn of(next: &Next) -> Self {
         match next {
             Next::Succeeded(Some(Reason::Duplicate)) => Self::Duplicate,
+            Next::Succeeded(Some(Reason::Skipped)) => Self::Skipped,
+            Next::Succeeded(Some(Reason::Discarded)) => Self::Discarded,
             Next::Succeeded(_) => Self::Succeeded,
             Next::Retry(_) => Self::Retried,
             Next::Snooze(_) => Self::Snoozed,

@@ -128,7 +128,7 @@ async fn priority_0_runs_before_1() {
     assert_eq!(floor.stage.order("desk.letter"), ["urgent", "usual", "usual too", "last"]);
 }
 
-/// S0-20, S0-28: six workers at one table with no coordination between them run each of 300 jobs once.
+/// S2-46, S0-20, S0-28: six workers at one table with no coordination between them run each of 300 jobs once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_workers_never_take_one_job_twice() {
     let floor = Floor::new().await;
@@ -166,7 +166,7 @@ async fn a_claim_passes_by_rows_that_others_hold() {
     worker.stop().await;
 }
 
-/// S1-26, S1-49, S0-21: one claim takes no more rows than `.batch(10)` says, though more are due and there is room for more.
+/// S2-49, S1-26, S1-49, S0-21: one claim takes no more rows than `.batch(10)` says, though more are due and there is room for more.
 #[tokio::test]
 async fn a_claim_takes_at_most_its_batch() {
     let floor = Floor::new().await;

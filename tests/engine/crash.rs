@@ -7,7 +7,7 @@ use outbox_testing::eventually;
 use crate::floor::{Do, Floor, ask, ask_many};
 use crate::process::Process;
 
-/// S1-28, S0-30, S0-31: a worker killed in the middle of a handler: its job is taken over by another process, with the crash counted and the attempt charged, and runs to its end with one effect.
+/// S2-1, S1-28, S0-30, S0-31: a worker killed in the middle of a handler: its job is taken over by another process, with the crash counted and the attempt charged, and runs to its end with one effect.
 #[tokio::test]
 async fn the_job_of_a_killed_worker_is_run_by_another() {
     let floor = Floor::new().await;

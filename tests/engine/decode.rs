@@ -2,7 +2,7 @@
 
 use crate::floor::{Do, Floor, ask};
 
-/// O7, B3, Q33: one payload of ten does not decode: the nine others complete; the bad one is failed at once, reason quarantined,
+/// S2-23, S2-70, O7, B3, Q33: one payload of ten does not decode: the nine others complete; the bad one is failed at once, reason quarantined,
 /// with the path in the error; it runs by a redrive when the payload can be read again.
 #[tokio::test]
 async fn an_undecodable_payload_stops_nobody_and_can_be_redriven() {

@@ -145,7 +145,7 @@ async fn an_old_event_that_commits_late_is_delivered() {
     worker.stop().await;
 }
 
-/// O35: between a failure and its retry nothing is open: no transaction of the handler's pool, no lock on the job or on its worker.
+/// S2-31, O35: between a failure and its retry nothing is open: no transaction of the handler's pool, no lock on the job or on its worker.
 #[tokio::test]
 async fn nothing_is_open_while_a_retry_is_waited_for() {
     let floor = Floor::new().await;

@@ -79,7 +79,7 @@ impl Meters {
     }
 }
 
-/// S2-56: publishes, executions by what became of them, how long they took and how late they began; labels are declared names, never ids.
+/// S2-27, S2-56: publishes, executions by what became of them, how long they took and how late they began; labels are declared names, never ids.
 #[tokio::test]
 async fn publishes_and_executions_are_counted_by_what_became_of_them() {
     let meters = Meters::default();
@@ -90,16 +90,20 @@ async fn publishes_and_executions_are_counted_by_what_became_of_them() {
     floor.until("desk.note", event, "succeeded").await;
     let bad = ask(&worker.outbox, "b", [Do::Quarantine]).await;
     floor.until("desk.note", bad, "failed").await;
+    let gone = ask(&worker.outbox, "c", [Do::Discard]).await;
+    floor.until("desk.note", gone, "succeeded").await;
     worker.stop().await;
-    assert_eq!(meters.count("outbox_published_total event=work.asked"), 2);
-    assert_eq!(meters.samples("outbox_publish_seconds event=work.asked").len(), 2);
+    assert_eq!(meters.count("outbox_published_total event=work.asked"), 3);
+    assert_eq!(meters.samples("outbox_publish_seconds event=work.asked").len(), 3);
     let executions = |outcome: &str| format!("outbox_executions_total handler=desk.note outcome={outcome}");
-    for (outcome, times) in [("retried", 1), ("snoozed", 1), ("succeeded", 1), ("failed", 1), ("returned", 0)] {
+    for (outcome, times) in
+        [("retried", 1), ("snoozed", 1), ("succeeded", 1), ("failed", 1), ("discarded", 1), ("returned", 0)]
+    {
         assert_eq!(meters.count(&executions(outcome)), times, "{outcome}");
     }
-    assert_eq!(meters.samples("outbox_execution_seconds handler=desk.note").len(), 4);
+    assert_eq!(meters.samples("outbox_execution_seconds handler=desk.note").len(), 5);
     let delays = meters.samples("outbox_start_delay_seconds handler=desk.note");
-    assert_eq!(delays.len(), 4);
+    assert_eq!(delays.len(), 5);
     // The retry was due 100 ms after the failure: how late it began counts from then, not from its publish.
     assert!(delays.iter().all(|delay| (0.0..10.0).contains(delay)), "{delays:?}");
     let ids = [event, bad].map(|id| id.to_string());

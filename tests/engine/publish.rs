@@ -26,7 +26,7 @@ async fn event_and_jobs_commit_with_the_transaction() {
     assert!(jobs.0.iter().all(|job| job.event_id == Some(published.event_id) && job.status == "pending"));
 }
 
-/// S0-7: business row, event and jobs are invisible to everybody else until one commit shows them all, and carry one
+/// S2-14, S0-7: business row, event and jobs are invisible to everybody else until one commit shows them all, and carry one
 /// transaction's number.
 #[tokio::test]
 async fn business_row_event_and_jobs_are_one_transaction() {
@@ -98,7 +98,7 @@ async fn a_savepoint_that_rolls_back_leaves_nothing_and_frees_the_key() {
     assert!(jobs.0.iter().all(|job| [Some(outer.event_id), Some(again.event_id)].contains(&job.event_id)));
 }
 
-/// S0-7: without an open transaction nothing is published, and the error says what to do.
+/// S2-14, S2-67, S0-7: without an open transaction nothing is published, and the error says what to do.
 #[tokio::test]
 async fn without_a_transaction_nothing_is_published() {
     let shop = Shop::new().await;

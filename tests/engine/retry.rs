@@ -4,7 +4,7 @@ use sqlx::Row as _;
 
 use crate::floor::{Do, Floor, Worker, ask, fail};
 
-/// S1-30, S0-25, S0-26, B9: a handler that always fails runs exactly `max_attempts` times, each time behind its backoff, and the job is
+/// S2-29, S2-33, S1-30, S0-25, S0-26, B9: a handler that always fails runs exactly `max_attempts` times, each time behind its backoff, and the job is
 /// then failed for good with its last error; each attempt shows in the row and in the history.
 #[tokio::test]
 async fn attempts_end_behind_their_backoff() {
@@ -32,7 +32,7 @@ async fn gaps(floor: &Floor) -> Vec<i64> {
     rows.iter().filter_map(|row| row.get(0)).collect()
 }
 
-/// O10, S0-25: the number of workers does not change the cadence: five workers repeat a job no more often than one would.
+/// S2-33, O10, S0-25: the number of workers does not change the cadence: five workers repeat a job no more often than one would.
 #[tokio::test]
 async fn the_cadence_does_not_depend_on_the_number_of_workers() {
     let floor = Floor::new().await;

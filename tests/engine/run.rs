@@ -105,7 +105,7 @@ async fn a_declined_event_ends_as_skipped() {
     assert_eq!(floor.stage.noted("choosy "), ["wanted"]);
 }
 
-/// `Failure::discard` ends the job as succeeded, reason discarded, and keeps the cause.
+/// S2-27: `Failure::discard` ends the job as succeeded, reason discarded, and keeps the cause.
 #[tokio::test]
 async fn a_discarded_job_succeeds_with_its_cause() {
     let floor = Floor::new().await;
@@ -117,7 +117,7 @@ async fn a_discarded_job_succeeds_with_its_cause() {
     assert_eq!(job.last_error.as_deref(), Some("gone"));
 }
 
-/// `Failure::quarantine` ends the job as failed at once, whatever attempts were left.
+/// S2-28: `Failure::quarantine` ends the job as failed at once, whatever attempts were left.
 #[tokio::test]
 async fn a_quarantined_job_fails_at_once() {
     let floor = Floor::new().await;

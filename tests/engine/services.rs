@@ -52,7 +52,7 @@ impl Subscriber for PanickingLog {
     fn exit(&self, _: &Id) {}
 }
 
-/// S1-22: A worker meets an error in a service, and what it says of it panics: the worker begins again under a new id, and runs what
+/// S1-22: a worker meets an error in a service, and what it says of it panics: the worker begins again under a new id, and runs what
 /// comes.
 async fn panics_in(service: &'static str, application: &str) {
     let floor = Floor::new().await;
@@ -78,7 +78,7 @@ async fn panics_in(service: &'static str, application: &str) {
     worker.stop().await;
 }
 
-/// S1-22: A panic in the claims does not leave a worker that renews its lease and claims nothing any more.
+/// S2-16, S1-22: a panic in the claims does not leave a worker that renews its lease and claims nothing any more.
 #[tokio::test]
 async fn a_panic_in_the_claims_does_not_stop_the_worker() {
     panics_in("claim", "outbox claim").await;

@@ -8,7 +8,7 @@ use outbox_testing::eventually;
 use crate::floor::{Asked, Do, Floor, Worker, ask, ask_many};
 use crate::proxy;
 
-/// S1-23, O28, Q29, B18: handlers that heed the request and succeed have ended well; those that fail behind it, those that do not end,
+/// S2-52, S1-23, O28, Q29, B18: handlers that heed the request and succeed have ended well; those that fail behind it, those that do not end,
 /// and those that had not begun are pending, due now, with no attempt charged; no row stays leased, the worker's row is gone, and
 /// all that within the budget of 300 ms and a second more.
 #[tokio::test]

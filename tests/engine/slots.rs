@@ -45,7 +45,7 @@ async fn what_waits_in_memory_is_bounded() {
     worker.stop().await;
 }
 
-/// S0-29: no more executions of a handler at once than it says, of a module than the worker says, of all than the worker says.
+/// S2-48, S0-29: no more executions of a handler at once than it says, of a module than the worker says, of all than the worker says.
 #[tokio::test]
 async fn concurrency_is_bounded_by_handler_module_and_worker() {
     let floor = Floor::new().await;

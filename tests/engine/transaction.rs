@@ -12,7 +12,7 @@ fn sql(text: impl Into<String>) -> Do {
     Do::Sql(text.into())
 }
 
-/// S0-23: effect, inbox mark and completion become visible in one and the same transaction.
+/// S2-25, S0-23: effect, inbox mark and completion become visible in one and the same transaction.
 #[tokio::test]
 async fn effect_and_completion_commit_together() {
     let floor = Floor::new().await;
@@ -121,7 +121,7 @@ async fn a_follow_up_commits_with_the_effect() {
     assert_eq!(floor.sandbox.number(together).await, 1);
 }
 
-/// S0-32: the same event delivered once more to a handler that takes the transaction has no second effect.
+/// S2-24, S0-32: the same event delivered once more to a handler that takes the transaction has no second effect.
 #[tokio::test]
 async fn a_second_delivery_has_no_second_effect() {
     let floor = Floor::new().await;
@@ -133,7 +133,69 @@ async fn a_second_delivery_has_no_second_effect() {
     assert_eq!(floor.sandbox.number(duplicate).await, 1, "it was ended by the inbox, not run");
 }
 
-/// S0-32: two deliveries of one event at the same time have one effect: the second waits for the first one's mark, and is rolled
+/// Has its effect beside `till.book`, of the same event.
+#[subscriber(event = "work.asked", name = "till.check")]
+async fn check(asked: Asked, mut tx: Tx<'_>, State(stage): State<Stage>) -> HandlerResult {
+    stage.effect(&mut tx, "till.check", &asked.label).await?;
+    Ok(())
+}
+
+/// S2-24: the mark is one handler's: another one of the same event has its effect all the same, and neither has it twice.
+#[tokio::test]
+async fn each_handler_has_a_mark_of_its_own() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["till.book", "till.check"]).build().await.unwrap();
+    ask(&outbox, "a", []).await;
+    outbox.drain().await.unwrap();
+    assert_eq!(floor.effects("a").await, 2);
+    for handler in ["till.book", "till.check"] {
+        outbox.replay(handler).run().await.unwrap();
+    }
+    outbox.drain().await.unwrap();
+    assert_eq!(floor.effects("a").await, 2);
+    assert_eq!(floor.sandbox.number("select count(distinct handler) from :schema.inbox").await, 2);
+}
+
+/// S2-27: what a handler that discards its message had written is rolled back, and the job has ended: it is not tried again.
+#[tokio::test]
+async fn a_discarded_message_has_no_effect() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["till.book"]).build().await.unwrap();
+    let event = ask(&outbox, "a", [Do::Discard]).await;
+    outbox.drain().await.unwrap();
+    outbox.drain().await.unwrap();
+    let job = floor.job("till.book", event).await;
+    assert_eq!((job.status.as_str(), job.reason.as_deref(), job.attempts), ("succeeded", Some("discarded"), 1));
+    assert_eq!((floor.effects("a").await, floor.stage.executions("till.book", "a")), (0, 1));
+}
+
+/// Is ended by its timeout with a statement under way that would write after that.
+#[subscriber(event = "work.asked", name = "till.late", max_attempts = 1, timeout = "300ms")]
+async fn late(asked: Asked, mut tx: Tx<'_>, State(stage): State<Stage>) -> HandlerResult {
+    stage.effect(&mut tx, "till.late", &asked.label).await?;
+    let text =
+        format!("select pg_sleep(1); insert into {} (handler, label) values ('till.late', 'behind')", stage.effects);
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&mut *tx).await?;
+    Ok(())
+}
+
+/// S2-50: what a handler had written when its time was over is rolled back, and what it had left running on the server does not go on.
+#[tokio::test]
+async fn a_timeout_ends_the_effect_too() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["till.late"]).build().await.unwrap();
+    let event = ask(&outbox, "a", []).await;
+    outbox.drain().await.unwrap();
+    let job = floor.job("till.late", event).await;
+    assert_eq!((job.status.as_str(), job.reason.as_deref()), ("failed", Some("exhausted")));
+    let running = "select count(*) from pg_stat_activity where query like '%till.late%' and state <> 'idle' and pid <> pg_backend_pid()
+                   and query like 'select pg_sleep%'";
+    eventually("nothing of it runs on the server", async || (floor.sandbox.number(running).await == 0).then_some(()))
+        .await;
+    assert_eq!((floor.effects("a").await, floor.effects("behind").await), (0, 0));
+}
+
+/// S2-25, S0-32: two deliveries of one event at the same time have one effect: the second waits for the first one's mark, and is rolled
 /// back.
 #[tokio::test]
 async fn two_deliveries_at_once_have_one_effect() {
