@@ -89,6 +89,7 @@ mod modules;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use outbox_core::transition::JobState;
 pub use outbox_core::{
     Attempt, Backoff, Batch, BatchItem, BatchJob, BatchOutcomes, BoxError, Cadence, CatchUp, Change, Changes,
     ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard,
@@ -108,12 +109,12 @@ pub use outbox_macros::scheduled;
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
     BuildError, Cancellation, DrainError, Drained, Drift, DurableLease, Enqueue, Enqueued, Enqueuing, Entries,
-    Executor, ExecutorError, FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live, LiveError,
-    LiveLoad, LivePosition, LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError, Outbox,
-    OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing, PublishingAll,
-    Reconcile, Reconciled, Reconciliation, Refusal, Replay, Replayed, Retention, Roles, RunError, ScheduleStatus,
-    Schedules, Schema, SessionLock, SessionLockError, SettingFault, ShutDown, Started, Supervisor, SupervisorError, Tx,
-    Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
+    Executed, Executor, ExecutorError, FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live,
+    LiveError, LiveLoad, LivePosition, LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError,
+    Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing,
+    PublishingAll, RanDue, Reconcile, Reconciled, Reconciliation, Refusal, Replay, Replayed, Retention, Roles,
+    RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault, ShutDown, Started,
+    Supervisor, SupervisorError, Tx, Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

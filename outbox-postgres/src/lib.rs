@@ -93,7 +93,7 @@ pub use roles::Roles;
 pub use schedules::Schedules;
 pub use schema::{InvalidSchema, Schema};
 pub use scope::context;
-pub use service::{DrainError, Drained};
+pub use service::{DrainError, Drained, Executed, RanDue};
 pub use session_lock::{SessionLock, SessionLockError};
 pub use signal::shutdown_signal;
 pub use step::failed::FailedJob;

@@ -23,7 +23,7 @@ use crate::meters::Meters;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
-use crate::service::{self, Drained, Roster};
+use crate::service::{self, Drained, RanDue, Roster};
 use crate::step::Statements;
 use crate::to_the_end::ToTheEnd;
 use crate::transaction::OutboxTransaction;
@@ -167,6 +167,31 @@ impl Outbox {
     /// As for [`run`](Self::run).
     pub async fn drain(&self) -> Result<Drained, service::DrainError> {
         service::drain(self).await
+    }
+
+    /// For tests: takes the ticks of this process's schedules that are due, then runs every job that is due, and what those jobs publish
+    /// and enqueue, until none is left. Answers what ran, in order.
+    ///
+    /// It runs here and now, one job (or one batch) at a time: lower priorities' numbers first, then in the order in which jobs became due,
+    /// then in which they were published. A retry is due exactly when its backoff says, without the random part that a worker adds. What is due
+    /// later is for a clock that the test moves: `Sandbox::with_clock` of `outbox-testing`.
+    ///
+    /// ```no_run
+    /// # async fn example(outbox: outbox_postgres::Outbox) -> Result<(), Box<dyn std::error::Error>> {
+    /// let ran = outbox.run_due().await?;
+    /// assert_eq!(ran.handlers(), ["inventory.take", "notifications.confirm"]);
+    /// assert!(ran.iter().all(|one| one.error.is_none()), "{ran:#?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`drain`](Self::drain). A job that fails is none: it is in the answer.
+    ///
+    /// # Cancel safety
+    /// As for [`run`](Self::run).
+    pub async fn run_due(&self) -> Result<RanDue, service::DrainError> {
+        service::run_due(self).await
     }
 
     /// How this process's worker is, for liveness and readiness probes: from memory, at once, without asking the database.

@@ -57,7 +57,8 @@ impl Schedules<'_> {
     /// Runs it once, now, apart from its ticks, which stay as they are; also while it is paused. Its [`Tick`](outbox_core::Tick) says that
     /// it was asked for by hand.
     ///
-    /// In tests: `outbox.schedules().run_now(..)`, then `outbox.drain()`.
+    /// In tests: `outbox.schedules().run_now(..)`, then `outbox.drain()`. By its ticks, on a clock that the test moves:
+    /// [`Outbox::run_due`].
     ///
     /// # Errors
     /// When there is no such schedule, when a run of it has not ended and it does not say `overlap = allow`, or when the database refuses.

@@ -2,6 +2,7 @@
 //!
 //! - [`server`]: a throwaway PostgreSQL, found on this machine or obtained, gone with the process that started it.
 //! - [`Sandbox`]: a schema of its own for each test, migrated, and dropped when the test ends.
+//! - [`Sandbox::with_clock`]: a clock that the test moves, so that what is due tomorrow is due when the test says so.
 //! - [`published`]: what a code path published, as values.
 //! - [`require_events`]: has every transaction refused that writes and publishes nothing.
 //! - [`deliver_twice`]: proves that a handler can run twice.
@@ -20,7 +21,7 @@
 //! place_order(&mut tx).await?;
 //! tx.commit().await?;
 //!
-//! outbox.drain().await?; // runs every due job, one at a time
+//! outbox.run_due().await?; // runs every due job, and what those publish, one at a time
 //! assert_eq!(sandbox.jobs().await.succeeded(), 5);
 //! # Ok(())
 //! # }
@@ -28,6 +29,8 @@
 
 pub mod server;
 
+#[cfg(feature = "harness")]
+mod clock;
 #[cfg(feature = "harness")]
 mod emits;
 #[cfg(feature = "harness")]

@@ -34,6 +34,8 @@ pub struct Sandbox {
     schema: String,
     /// The server, when the database is ours and goes with the handle.
     server: Option<PgConnectOptions>,
+    /// Whether it has a clock of its own.
+    clock: bool,
 }
 
 impl Sandbox {
@@ -58,7 +60,7 @@ impl Sandbox {
         let mut connection = PgConnection::connect_with(&server).await.expect("the server answers");
         connection.execute(AssertSqlSafe(format!("create database {name}"))).await.expect("a database is made");
         let (pool, product) = pools(server.clone().database(&name)).await;
-        let sandbox = Self { pool, product, schema: "system".to_owned(), server: Some(server) };
+        let sandbox = Self { pool, product, schema: "system".to_owned(), server: Some(server), clock: false };
         outbox_postgres::migrate(&sandbox.pool).await.expect("the database is migrated");
         sandbox
     }
@@ -70,7 +72,7 @@ impl Sandbox {
     pub async fn empty() -> Self {
         let schema = format!("t{}", Uuid::new_v4().simple());
         let (pool, product) = pools(Self::server().await).await;
-        Self { pool, product, schema, server: None }
+        Self { pool, product, schema, server: None, clock: false }
     }
 
     /// Where an application under test connects to: the test binary's server, which is started when none is named by the
@@ -114,7 +116,8 @@ impl Sandbox {
 
     /// An outbox on this schema, to be built on a pool of yours that leads to where [`url`](Self::url) does.
     pub fn outbox_on(&self, pool: PgPool) -> OutboxBuilder {
-        Self::suited(Outbox::builder(pool).schema(&self.schema))
+        let outbox = Outbox::builder(pool).schema(&self.schema);
+        if self.clock { outbox } else { Self::suited(outbox) }
     }
 
     /// The same outbox, told of the pooler if its pool leads through one: for a process that a test starts and that has no
@@ -139,6 +142,13 @@ impl Sandbox {
     #[must_use]
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// From now on everything goes by this pool, whose sessions see the sandbox's clock.
+    pub(crate) fn stands_on(&mut self, pool: PgPool) {
+        self.product = pool.clone();
+        self.pool = pool;
+        self.clock = true;
     }
 
     /// The schema's name.
@@ -192,10 +202,12 @@ impl Sandbox {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         let own = self.pool.connect_options();
+        let clock = crate::clock::schema(&self.schema);
+        let schemas = format!("drop schema if exists \"{}\", \"{clock}\" cascade", self.schema);
         let (options, drop) = match (self.server.take(), own.get_database()) {
             // `force` ends what a test left connected.
             (Some(server), Some(database)) => (server, format!("drop database if exists {database} with (force)")),
-            _ => (own.as_ref().clone(), format!("drop schema if exists \"{}\" cascade", self.schema)),
+            _ => (own.as_ref().clone(), schemas),
         };
         // A thread of its own, because a drop cannot await, and the test's runtime may be going down. What stays is no reason to
         // fail a test: the server is thrown away, or its owner sees it.

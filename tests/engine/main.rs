@@ -11,6 +11,7 @@ mod behind_dead_rows;
 mod build;
 mod catalogue;
 mod claim;
+mod clock;
 mod conformance;
 mod context;
 mod crash;

@@ -1,6 +1,7 @@
 //! Runs what is due until nothing is, then stops: for tests and one-off commands.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_core::transition::Risk;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Running;
 use super::lease_keeper::LeaseKeeper;
 use super::roster::Roster;
+use super::run_due::Executed;
 use crate::error::RunError;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
@@ -53,6 +55,15 @@ impl From<LaneError> for DrainError {
 
 /// One job at a time, or one batch, in the order of claims: a test that drains can rely on it.
 pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
+    let executed = run_all(outbox, |lost| Signals::new(CancellationToken::new(), lost)).await?;
+    Ok(Drained { executions: executed.len() as u64 })
+}
+
+/// The same, and what each execution came to.
+pub(super) async fn run_all(
+    outbox: &Outbox,
+    signals: impl Fn(CancellationToken) -> Arc<Signals>,
+) -> Result<Vec<Executed>, DrainError> {
     let _running = Running::claim(outbox)?;
     let roster = Roster::of(outbox);
     let mut lane = outbox.lane("drain");
@@ -63,7 +74,8 @@ pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
         .await?;
     let keeper = LeaseKeeper::start(outbox, worker, sent).map_err(RunError::Thread)?;
     let wanted = everything(&roster);
-    let mut drained = Drained::default();
+    let signals = signals(keeper.lost.clone());
+    let mut executed = Vec::new();
     loop {
         let claim_id = identity::random();
         let mut jobs = lane
@@ -79,13 +91,12 @@ pub(crate) async fn drain(outbox: &Outbox) -> Result<Drained, DrainError> {
         jobs.sort_by_key(|job| job.risk == Risk::None);
         let mut jobs = VecDeque::from(jobs);
         while let Some(call) = next_call(&roster, &mut jobs) {
-            drained.executions += call.len() as u64;
-            execute(outbox, &roster, &keeper, call, &mut lane).await?;
+            executed.append(&mut execute(outbox, &roster, &signals, call, &mut lane).await?);
         }
     }
     lane.run(STATEMENT_LIMIT, async |c| step::register::unregister(c, statements, worker).await).await?;
     lane.close().await;
-    Ok(drained)
+    Ok(executed)
 }
 
 /// The first job, and those behind it that share its call.
@@ -108,31 +119,31 @@ fn next_call(roster: &Roster, jobs: &mut VecDeque<Claimed>) -> Option<Vec<Claime
 async fn execute(
     outbox: &Outbox,
     roster: &Roster,
-    keeper: &LeaseKeeper,
+    signals: &Arc<Signals>,
     call: Vec<Claimed>,
     lane: &mut Lane,
-) -> Result<(), LaneError> {
-    let Some(handler) = call.first().and_then(|job| roster.number_of(job.job_type)) else { return Ok(()) };
+) -> Result<Vec<Executed>, LaneError> {
+    let Some(handler) = call.first().and_then(|job| roster.number_of(job.job_type)) else { return Ok(Vec::new()) };
     let handler = roster.handler(handler);
-    let signals = Signals::new(CancellationToken::new(), keeper.lost.clone());
-    let execution = |job| Execution { outbox: outbox.clone(), handler, job, signals: signals.clone() };
+    let mut executed: Vec<_> = call.iter().map(|job| Executed::begun(handler, job)).collect();
+    let execution = |job| Execution { outbox: outbox.clone(), handler, job, signals: Arc::clone(signals) };
     let mut executions = call.into_iter().map(execution);
     let ran: Vec<_> = match (handler.settings.batch, executions.next()) {
-        (None, Some(only)) => vec![only.run().await],
-        (_, first) => RunBatch(first.into_iter().chain(executions).collect())
-            .run()
-            .await
-            .into_iter()
-            .map(|(_, ran)| ran)
-            .collect(),
+        (None, Some(only)) => vec![(only.job.key(), only.run().await)],
+        (_, first) => RunBatch(first.into_iter().chain(executions).collect()).run().await,
     };
-    let unsettled = |ran| if let Ran::Unsettled(settlement) = ran { Some(settlement) } else { None };
+    for one in &mut executed {
+        if let Some((_, ran)) = ran.iter().find(|((job, _), _)| *job == one.job) {
+            one.came_to(ran);
+        }
+    }
+    let unsettled = |(_, ran)| if let Ran::Unsettled(settlement) = ran { Some(settlement) } else { None };
     let settlements: Vec<_> = ran.into_iter().filter_map(unsettled).collect();
     if !settlements.is_empty() {
         let statements = outbox.statements();
         lane.run(STATEMENT_LIMIT, async |c| step::settle::settle(c, statements, &settlements).await).await?;
     }
-    Ok(())
+    Ok(executed)
 }
 
 fn everything(roster: &Roster) -> Wanted {

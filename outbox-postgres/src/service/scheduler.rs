@@ -127,6 +127,20 @@ impl Scheduler {
     }
 }
 
+/// Takes all ticks of this process's schedules that are due when it begins, in their order. Those that another process has in hand are its own.
+pub(super) async fn take_due(outbox: &Outbox) -> Result<(), LaneError> {
+    let Some(mut scheduler) = Scheduler::new(outbox, CancellationToken::new()) else { return Ok(()) };
+    let (statements, names) = (outbox.statements(), scheduler.names.clone());
+    let due = async |connection: &mut _| step::schedule::due(connection, statements, &names, i32::MAX).await;
+    for one in scheduler.lane.run(STATEMENT_LIMIT, due).await? {
+        if one.next_tick <= one.now {
+            scheduler.turn(&one).await?;
+        }
+    }
+    scheduler.lane.close().await;
+    Ok(())
+}
+
 /// When each of them is due, by this process's monotonic clock.
 fn coming(all: &[Due]) -> Vec<(String, Instant)> {
     let here = Instant::now();

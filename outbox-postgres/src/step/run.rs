@@ -40,13 +40,22 @@ pub(crate) struct Signals {
     pub(crate) kill: CancellationToken,
     /// What handlers can ask for.
     pub(super) lent: TypeMap,
+    /// Whether a retry comes up to a fifth later than its backoff says, so that many do not come at once.
+    jitter: bool,
 }
 
 impl Signals {
     pub(crate) fn new(cancel: CancellationToken, kill: CancellationToken) -> Arc<Self> {
         let mut lent = TypeMap::default();
         lent.insert(Cancellation(cancel.clone()));
-        Arc::new(Self { cancel, kill, lent })
+        Arc::new(Self { cancel, kill, lent, jitter: true })
+    }
+
+    /// Signals that nobody but the loss of the lease gives, and retries that come exactly when their backoff says.
+    pub(crate) fn exact(kill: CancellationToken) -> Arc<Self> {
+        let mut lent = TypeMap::default();
+        lent.insert(Cancellation(CancellationToken::new()));
+        Arc::new(Self { cancel: CancellationToken::new(), kill, lent, jitter: false })
     }
 }
 
@@ -265,7 +274,8 @@ impl Execution {
     }
 
     fn next(&self, outcome: &Outcome) -> Next {
-        settle(self.job.counts, outcome, self.handler.settings.backoff, rand::random())
+        let jitter = if self.signals.jitter { rand::random() } else { 0.0 };
+        settle(self.job.counts, outcome, self.handler.settings.backoff, jitter)
     }
 
     /// The handler never ran, so nothing is charged.
