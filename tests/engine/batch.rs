@@ -82,7 +82,7 @@ fn came_to(job: &JobRow) -> (&str, u32, Option<&str>, Option<&str>) {
     (&job.status, job.attempts, job.reason.as_deref(), job.last_error.as_deref())
 }
 
-/// S1-32, S1-30: of a hundred, two are refused: they are tried again by themselves, with their own attempts and errors, and the others are
+/// Of a hundred, two are refused: they are tried again by themselves, with their own attempts and errors, and the others are
 /// done at once and for all.
 #[tokio::test]
 async fn the_ones_that_fail_are_repeated_alone() {
@@ -278,7 +278,7 @@ async fn a_batch_that_does_not_end_is_given_back_at_the_shutdown() {
     assert!(jobs.0.iter().all(|job| job.attempts == u32::from(job.status == "succeeded")), "{jobs:#?}");
 }
 
-/// S1-30: a lease that is lost in the middle of a batch: its outcomes are refused, all of them, and the jobs run again under the next.
+/// A lease that is lost in the middle of a batch: its outcomes are refused, all of them, and the jobs run again under the next.
 #[tokio::test]
 async fn the_outcomes_of_a_batch_whose_lease_was_lost_are_refused() {
     let floor = Floor::new().await;
@@ -295,7 +295,7 @@ async fn the_outcomes_of_a_batch_whose_lease_was_lost_are_refused() {
     worker.stop().await;
 }
 
-/// Q11: an outcome that is snoozed or retried waits its own time, and the others do not.
+/// An outcome that is snoozed or retried waits its own time, and the others do not.
 #[tokio::test]
 async fn each_item_waits_its_own_time() {
     let floor = Floor::new().await;
