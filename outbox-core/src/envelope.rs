@@ -97,6 +97,13 @@ impl Metadata {
         Self { correlation: Some(correlation.into()), ..self }
     }
 
+    /// W3C trace context, as the headers `traceparent` and `tracestate` carry it: stored with the message, shown in the span of each execution,
+    /// and handed on to what follows from it.
+    #[must_use]
+    pub fn trace(self, traceparent: impl Into<String>, tracestate: Option<String>) -> Self {
+        Self { traceparent: Some(traceparent.into()), tracestate, ..self }
+    }
+
     /// Anything else that handlers should see, as text by name.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

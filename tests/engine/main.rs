@@ -71,6 +71,7 @@ mod session_lock;
 mod settle;
 mod shutdown;
 mod slots;
+mod spans;
 mod sql;
 mod statements;
 mod storage;

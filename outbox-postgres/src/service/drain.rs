@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use outbox_core::transition::Risk;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::Running;
 use super::lease_keeper::LeaseKeeper;
@@ -129,8 +130,15 @@ async fn execute(
     let execution = |job| Execution { outbox: outbox.clone(), handler, job, signals: Arc::clone(signals) };
     let mut executions = call.into_iter().map(execution);
     let ran: Vec<_> = match (handler.settings.batch, executions.next()) {
-        (None, Some(only)) => vec![(only.job.key(), only.run().await)],
-        (_, first) => RunBatch(first.into_iter().chain(executions).collect()).run().await,
+        (None, Some(only)) => {
+            let (key, span) = (only.job.key(), only.span());
+            vec![(key, only.run().instrument(span).await)]
+        }
+        (_, first) => {
+            let batch = RunBatch(first.into_iter().chain(executions).collect());
+            let span = batch.span();
+            batch.run().instrument(span).await
+        }
     };
     for one in &mut executed {
         if let Some((_, ran)) = ran.iter().find(|((job, _), _)| *job == one.job) {

@@ -7,6 +7,7 @@ use outbox_core::transition::Risk;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::dispatcher::{Dispatcher, Ended};
@@ -69,14 +70,16 @@ impl Report {
     /// Runs one job. The slot is held until its outcome is handed over: a database that does not keep up slows the claims down.
     pub(crate) async fn of(self, slot: Slot, execution: Execution) {
         let job = execution.job.key();
-        let ran = execution.run().await;
+        let span = execution.span();
+        let ran = execution.run().instrument(span).await;
         self.hand_over(&slot, job, ran).await;
         drop(slot);
     }
 
     /// Runs many in one call, and hands over the outcome of each.
     pub(crate) async fn of_batch(self, slot: Slot, batch: RunBatch) {
-        for (job, ran) in batch.run().await {
+        let span = batch.span();
+        for (job, ran) in batch.run().instrument(span).await {
             self.hand_over(&slot, job, ran).await;
         }
         drop(slot);

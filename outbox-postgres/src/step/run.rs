@@ -10,6 +10,7 @@ use outbox_core::{
 };
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
+use tracing::{Span, field};
 
 use super::claim::Claimed;
 use super::settle::Settlement;
@@ -88,6 +89,33 @@ pub(super) enum Ended {
 }
 
 impl Execution {
+    /// What is logged and traced while it runs, by whomever, stands in this span: which job of which message, at which try, and what ties it to
+    /// the request that set it in motion. A retry and another process have the same, because it is read from the row.
+    pub(crate) fn span(&self) -> Span {
+        let (job, message) = (&self.job, &self.job.envelope);
+        let span = tracing::info_span!(
+            "execution",
+            handler = self.handler.name,
+            message = message.name,
+            id = %message.id,
+            job = %job.job_id,
+            attempt = job.counts.attempts,
+            correlation = field::Empty,
+            causation = field::Empty,
+            traceparent = field::Empty,
+        );
+        if !span.is_disabled() {
+            span.record("correlation", message.correlation());
+            if let Some(causation) = &message.metadata.causation {
+                span.record("causation", field::display(causation));
+            }
+            if let Some(traceparent) = &message.metadata.traceparent {
+                span.record("traceparent", traceparent);
+            }
+        }
+        span
+    }
+
     /// Runs it. Never panics, whatever the handler does.
     pub(crate) async fn run(self) -> Ran {
         let started = Instant::now();

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use outbox_core::batch::BatchOutcomes;
 use outbox_core::{Delivery, Item, JobId};
+use tracing::Span;
 use uuid::Uuid;
 
 use super::run::{Execution, Ran};
@@ -15,6 +16,11 @@ use crate::scope::Scope;
 pub(crate) struct RunBatch(pub(crate) Vec<Execution>);
 
 impl RunBatch {
+    /// What is logged and traced while they run: of which handler, and how many. Which message each item is, its envelope says.
+    pub(crate) fn span(&self) -> Span {
+        tracing::info_span!("executions", handler = self.0.first().map(|one| one.handler.name), jobs = self.0.len())
+    }
+
     /// Runs them, and answers what each came to. Never panics, whatever the handler does.
     pub(crate) async fn run(self) -> Vec<((JobId, Uuid), Ran)> {
         let started = Instant::now();

@@ -1,0 +1,49 @@
+//! spans: what is logged while a handler runs says of which message it is, and of which request.
+
+use outbox::Metadata;
+
+use crate::floor::{Do, Floor, ask, fail};
+use crate::logs::Logs;
+
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// S2-65: event, correlation and trace of a request are in the span of each execution, at the first try and at a retry, and in what follows from
+/// it: they are read from the row, so that a message that comes back, here or in another process, begins no new trace.
+#[tokio::test]
+async fn an_execution_says_whose_request_it_is() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.note", "till.book"]).build().await.unwrap();
+    let context = Metadata::new().correlation("request 7").trace(TRACE, None);
+    let plan = [fail("one"), Do::Succeed];
+    let event = outbox.scope_with(context, ask(&outbox, "a", plan)).await;
+    let (logs, _listening) = Logs::of_everything();
+    let worker = crate::floor::Worker::start(outbox);
+    floor.until("desk.note", event, "succeeded").await;
+    floor.until_settled().await;
+    worker.stop().await;
+    let lines = logs.lines();
+    let of_note: Vec<_> = lines.iter().filter(|line| line.contains("handler=\"desk.note\"")).collect();
+    let spans: Vec<_> = of_note.iter().filter(|line| line.contains(&format!("id={event}"))).collect();
+    assert_eq!(spans.iter().filter(|line| line.contains("attempt=1")).count(), 1, "{spans:?}");
+    assert_eq!(spans.iter().filter(|line| line.contains("attempt=2")).count(), 1, "{spans:?}");
+    for said in ["correlation=\"request 7\"", &format!("traceparent=\"{TRACE}\"")] {
+        let times = lines.iter().filter(|line| line.trim() == said).count();
+        // Both handlers, the one of them twice at least.
+        assert!(times >= 3, "{said}: {times}");
+    }
+}
+
+/// S2-65: what a handler publishes carries the trace and the correlation of what it handled, in its row.
+#[tokio::test]
+async fn a_follow_up_is_of_the_same_trace() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["till.book"]).build().await.unwrap();
+    let context = Metadata::new().correlation("request 7").trace(TRACE, Some("vendor=1".to_owned()));
+    outbox.scope_with(context, ask(&outbox, "a", [Do::Publish("b".to_owned())])).await;
+    outbox.drain().await.unwrap();
+    let same = format!(
+        "select count(*) from :schema.event where metadata->>'traceparent' = '{TRACE}' and metadata->>'tracestate' = 'vendor=1'
+         and metadata->>'correlation' = 'request 7'"
+    );
+    assert_eq!(floor.sandbox.number(&same).await, 2);
+}
