@@ -90,7 +90,8 @@ async fn a_crashed_job_waits_until_the_last_ones_outcome_is_written() {
     let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).build().await.unwrap();
     ask_many(&outbox, 2, []).await;
     floor.sandbox.execute("update :schema.job_live set crashes = 2, attempts = 1").await;
-    let unwritten = proxy.hold_at(Point::before("settle"));
+    // Each time: one that is not answered for three seconds is sent again.
+    let unwritten = proxy.hold_at(Point::before("settle").every_time());
     let worker = Worker::start(outbox);
     unwritten.until_reached().await;
     let claims = proxy.all().count("claim");
