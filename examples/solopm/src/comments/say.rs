@@ -97,7 +97,7 @@ async fn find_for_update(
 ) -> Result<(Comment, ShownIssue)> {
     let issue = issues::find_for_update(tx, project.id, number).await?;
     let find = "select id, author_id, body, resolved, said_at from solopm.comments
-                where id = $1 and issue_id = $2 for update";
+                where id = $1 and issue_id = $2 for no key update";
     let comment = sqlx::query_as(find).bind(id).bind(issue.id).fetch_optional(tx).await?;
     Ok((comment.ok_or(Refused::NotFound("comment"))?, issue.shown(project)))
 }

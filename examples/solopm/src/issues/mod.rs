@@ -80,7 +80,8 @@ pub async fn all(connection: &mut PgConnection, project: ProjectId) -> Result<Ve
     sqlx::query_as(include_str!("all.sql")).bind(project).fetch_all(connection).await
 }
 
-/// Locked, so that what an event says changed is what changed.
+/// Locked, so that what an event says changed is what changed; by the weaker lock, which the search's jobs do not wait for, nor make
+/// anybody wait.
 pub(crate) async fn find_for_update(tx: &mut PgConnection, project: ProjectId, number: i32) -> Result<Issue> {
     let find = sqlx::query_as(include_str!("find_for_update.sql")).bind(project).bind(number);
     find.fetch_optional(tx).await?.ok_or(Refused::NotFound("issue"))

@@ -83,7 +83,7 @@ pub async fn delete_epic(tx: &mut PgConnection, project: ProjectId, epic: EpicId
 }
 
 async fn find_for_update(tx: &mut PgConnection, project: ProjectId, epic: EpicId) -> Result<Epic> {
-    let find = "select id, title, status from solopm.epics where id = $1 and project_id = $2 for update";
+    let find = "select id, title, status from solopm.epics where id = $1 and project_id = $2 for no key update";
     let found = sqlx::query_as(find).bind(epic).bind(project).fetch_optional(tx).await?;
     found.ok_or(Refused::NotFound("epic"))
 }

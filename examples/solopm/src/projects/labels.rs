@@ -39,7 +39,7 @@ pub async fn create_label(tx: &mut PgConnection, project: ProjectId, name: &str)
 /// # Errors
 /// When it is gone, when the name is taken or empty, or the database refuses.
 pub async fn update_label(tx: &mut PgConnection, project: ProjectId, label: LabelId, name: &str) -> Result<()> {
-    let before = "select name from solopm.labels where id = $1 and project_id = $2 for update";
+    let before = "select name from solopm.labels where id = $1 and project_id = $2 for no key update";
     let before: Option<String> = sqlx::query_scalar(before).bind(label).bind(project).fetch_optional(&mut *tx).await?;
     let before = Name { name: before.ok_or(Refused::NotFound("label"))? };
     let changes = Changes::between(&before, &Name { name: name.to_owned() })?;

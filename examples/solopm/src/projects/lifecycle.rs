@@ -114,6 +114,6 @@ pub async fn export(tx: &mut PgConnection, project: ProjectId) -> Result<Export>
 
 /// Locked, so that what an event says changed is what changed.
 pub(super) async fn find_for_update(tx: &mut PgConnection, project: ProjectId) -> Result<Project> {
-    let find = "select id, title, description, status from solopm.projects where id = $1 for update";
+    let find = "select id, title, description, status from solopm.projects where id = $1 for no key update";
     sqlx::query_as(find).bind(project).fetch_optional(tx).await?.ok_or(Refused::NotFound("project"))
 }

@@ -89,7 +89,7 @@ fn no_owner(role: Role) -> Result<()> {
 }
 
 async fn role_for_update(tx: &mut PgConnection, project: &Project, user: UserId) -> Result<Role> {
-    let find = "select role from solopm.members where project_id = $1 and user_id = $2 for update";
+    let find = "select role from solopm.members where project_id = $1 and user_id = $2 for no key update";
     let role = sqlx::query_scalar(find).bind(project.id).bind(user).fetch_optional(tx).await?;
     role.ok_or(Refused::NotFound("member"))
 }

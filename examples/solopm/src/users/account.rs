@@ -97,6 +97,6 @@ pub async fn delete(tx: &mut PgConnection, user: UserId) -> Result<()> {
 
 async fn find_for_update(tx: &mut PgConnection, user: UserId) -> Result<User> {
     let find = "select id, username, name, email, email_mode, admin from solopm.users
-                where id = $1 and deleted_at is null for update";
+                where id = $1 and deleted_at is null for no key update";
     sqlx::query_as(find).bind(user).fetch_optional(tx).await?.ok_or(Refused::NotFound("user"))
 }

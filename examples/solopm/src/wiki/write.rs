@@ -75,7 +75,7 @@ pub async fn delete(tx: &mut PgConnection, project: &Project, slug: &str) -> Res
 }
 
 async fn find_for_update(tx: &mut PgConnection, project: &Project, slug: &str) -> Result<Page> {
-    let find = "select id, slug, title, body from solopm.pages where project_id = $1 and slug = $2 for update";
+    let find = "select id, slug, title, body from solopm.pages where project_id = $1 and slug = $2 for no key update";
     let page = sqlx::query_as(find).bind(project.id).bind(slug).fetch_optional(tx).await?;
     page.ok_or(Refused::NotFound("page"))
 }

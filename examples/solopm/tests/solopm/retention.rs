@@ -55,6 +55,7 @@ async fn an_upload_under_way_keeps_its_content() {
     };
     let ((), drained) = tokio::join!(then, house.outbox.drain());
     drained.unwrap();
+    assert_eq!(house.jobs().await.of("retention.cull").succeeded(), 1, "it did not even try");
     assert_eq!(house.number("select count(*) from solopm.blobs").await, 1);
     assert_eq!(house.number("select count(*) from solopm.attachments").await, 1);
 }
