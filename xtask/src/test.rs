@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all tests against one PostgreSQL, with one sum at the end.
 
+mod brokers;
 mod browser;
 mod libtest;
 mod matrix;
@@ -37,6 +38,7 @@ pub(crate) fn run_all(arguments: &[String]) -> Outcome {
 /// Runs the tests and prints their sum.
 fn run_tests(arguments: &[String], environment: &[(&str, PathBuf)]) -> Result<(ExitStatus, Run), Box<dyn Error>> {
     let artifacts = build(arguments)?;
+    brokers::obtain(&artifacts);
     let server = server()?;
     let mut tests = cargo_test(&[], arguments);
     tests.env(URL_VARIABLES[0], server.url()).envs(environment.iter().map(|(name, value)| (name, value)));

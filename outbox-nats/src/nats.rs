@@ -1,0 +1,112 @@
+//! **publish**: one message, and the acknowledgement of the stream that stored it.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::{Context, PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use outbox_relay::{Confirmed, Link, LinkStatus, NotConfirmed, Outgoing, Transport, header_value};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::answer::not_confirmed;
+use crate::builder::NatsBuilder;
+
+/// A connection to NATS that is kept up, over which a [`Relay`](outbox_relay::Relay) publishes to JetStream.
+///
+/// It connects by itself, in the beginning and again, for as long as it lives. It publishes nothing by itself: only a relay can.
+pub struct Nats {
+    pub(crate) name: String,
+    pub(crate) context: Context,
+    pub(crate) link: Link,
+    pub(crate) supervisor: AbortHandle,
+}
+
+impl Nats {
+    /// A transport to the servers of this URL, or of several, separated by commas: `nats://10.0.0.1:4222,nats://10.0.0.2:4222`.
+    #[must_use]
+    pub fn builder(servers: impl Into<String>) -> NatsBuilder {
+        NatsBuilder::new(servers.into())
+    }
+
+    /// Waits until it is connected and its stream is there, for a program that must not begin without.
+    ///
+    /// # Errors
+    /// When that takes longer than `limit`; the status tells the last error.
+    pub async fn ready(&self, limit: Duration) -> Result<(), LinkStatus> {
+        timeout(limit, self.link.up()).await.map_err(|_| self.link.status())
+    }
+}
+
+impl Transport for Nats {
+    fn destination(&self) -> &str {
+        &self.name
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
+    }
+
+    async fn publish(&self, message: &Outgoing) -> Result<Confirmed, NotConfirmed> {
+        // What is given to the client while it is away would be sent when it is back, whatever has become of the job meanwhile.
+        if !self.link.is_up() {
+            return Err(self.unreachable());
+        }
+        tokio::select! {
+            answer = self.acknowledged(message) => match answer {
+                Ok(confirmed) => Ok(confirmed),
+                Err(error) => Err(not_confirmed(&error, message.route())),
+            },
+            // No answer comes over a connection that is lost.
+            () = self.link.down() => Err(self.unreachable()),
+        }
+    }
+}
+
+impl Nats {
+    async fn acknowledged(&self, message: &Outgoing) -> Result<Confirmed, PublishError> {
+        let headers = headers(message).map_err(|error| PublishError::with_source(PublishErrorKind::Other, error))?;
+        let publish =
+            PublishMessage::build().payload(message.payload().clone()).headers(headers).message_id(message.id_text());
+        let ack = self.context.send_publish(message.route().to_owned(), publish).await?.await?;
+        Ok(Confirmed::duplicate(ack.duplicate))
+    }
+
+    fn unreachable(&self) -> NotConfirmed {
+        let why = self.link.status().last_error;
+        NotConfirmed::Unreachable(why.unwrap_or_else(|| "there is no connection".to_owned()))
+    }
+}
+
+/// CloudEvents in binary mode. The [binding](https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/nats-protocol-binding.md) maps
+/// every attribute, `datacontenttype` too, to a header with `ce-` in front; `content-type` stands beside it for readers of other bindings.
+fn headers(message: &Outgoing) -> Result<HeaderMap, async_nats::header::ParseHeaderValueError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in message.attributes() {
+        headers.insert(format!("ce-{name}"), header(&header_value(value))?);
+    }
+    headers.insert("ce-datacontenttype", header(message.content_type())?);
+    headers.insert("content-type", header(message.content_type())?);
+    for (name, value) in message.trace_context() {
+        headers.insert(name, header(&header_value(value))?);
+    }
+    Ok(headers)
+}
+
+fn header(text: &str) -> Result<async_nats::HeaderValue, async_nats::header::ParseHeaderValueError> {
+    text.parse()
+}
+
+/// Without addresses, which may hold a password.
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats").field("name", &self.name).field("link", &self.link).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        self.supervisor.abort();
+    }
+}

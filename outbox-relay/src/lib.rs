@@ -1,0 +1,77 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # The files
+//!
+//! | | |
+//! |---|---|
+//! | `transport` | what a broker's client must be able to do, and what it may answer; how long it has been away |
+//! | `message`, `route` | an event as CloudEvents, and its subject or routing key |
+//! | `circuit` | the rules of one destination, without clock and waiting |
+//! | `relay`, `builder`, `status`, `meters` | one destination: who has a turn, what an answer means for the job, what can be seen |
+//! | `forward` | the subscriber's side |
+//! | `contract` | feature `testing`: what every transport keeps, as tests against a real server |
+
+mod builder;
+mod circuit;
+#[cfg(feature = "testing")]
+pub mod contract;
+mod forward;
+mod message;
+mod meters;
+mod relay;
+mod route;
+mod status;
+mod transport;
+
+pub use self::{
+    builder::{RelayBuilder, SettingError},
+    circuit::CircuitState,
+    forward::Relaying,
+    message::{CONTENT_TYPE, Outgoing, header_value},
+    relay::Relay,
+    route::LONGEST_ROUTE,
+    status::RelayStatus,
+    transport::{Confirmed, Link, LinkStatus, NotConfirmed, Transport},
+};
+
+/// Declares the subscriber that sends events to a destination: its stored name, which events, over which transport.
+///
+/// ```
+/// # mod shop {
+/// # use outbox_relay::{Confirmed, Link, NotConfirmed, Outgoing, Transport};
+/// # pub struct Nats(Link);
+/// # impl Transport for Nats {
+/// #     fn destination(&self) -> &str { "nats" }
+/// #     fn link(&self) -> &Link { &self.0 }
+/// #     async fn publish(&self, _: &Outgoing) -> Result<Confirmed, NotConfirmed> { Ok(Confirmed::new()) }
+/// # }
+/// outbox_relay::relay!("shop.relay", event = "order.*", transport = Nats);
+/// # }
+/// # fn main() {}
+/// ```
+///
+/// What follows the transport are options of [`subscriber`](outbox::subscriber): `max_attempts = 12` for what a broker refuses. An outage is
+/// charged to no attempt. Two relays of one transport type need two types: wrap one.
+#[macro_export]
+macro_rules! relay {
+    ($name:tt, event = $event:tt, transport = $transport:ty $(, $($option:tt)*)?) => {
+        const _: () = {
+            // Four calls of a hundred events each: what is held while the broker is away keeps no more of a worker's slots than that.
+            #[::outbox::subscriber(
+                event = $event,
+                name = $name,
+                concurrency = 4,
+                timeout = "60s",
+                idempotent = "a message has the event's id, by which brokers and consumers know it",
+                $($($option)*)?
+            )]
+            async fn relay(
+                events: ::outbox::Batch<::outbox::Envelope>,
+                relaying: $crate::Relaying<$transport>,
+            ) -> ::outbox::HandlerResult {
+                relaying.forward(events).await;
+                Ok(())
+            }
+        };
+    };
+}
