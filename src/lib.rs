@@ -94,8 +94,8 @@ pub use outbox_core::{
     Attempt, Backoff, Batch, BatchItem, BatchJob, BatchOutcomes, BoxError, Cadence, CatchUp, Change, Changes,
     ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard,
     HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message, Metadata, MissingState, Omitted, Outcome,
-    Overlap, ParseIdError, Payload, Registry, Requirement, Requirements, Schedule, Settings, State, Subject, SubjectId,
-    SubscriberDescriptor, Tick, Tracked, Verdict,
+    Overlap, ParseIdError, ParseWireNameError, Payload, ReadError, Registry, Requirement, Requirements, Schedule,
+    Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked, Verdict, WireName,
 };
 #[doc = include_str!("docs/changes.md")]
 pub use outbox_macros::Changes;

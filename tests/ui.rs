@@ -14,7 +14,8 @@ fn judge(right: &str, mistakes: &[&str]) {
     }
 }
 
-/// S1-14: names follow one grammar. S2-7: two types cannot carry one name and version.
+/// S1-14: names follow one grammar. S2-7: two types cannot carry one name and version. S2-4: a name holds no version. S2-11: an event cannot
+/// deny fields that it does not know. S2-12: a later version says how it is made from an earlier one of the same event.
 #[test]
 fn events() {
     judge("inside_functions", &["event"]);

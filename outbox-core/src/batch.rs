@@ -102,10 +102,10 @@ pub trait Single: Sized + Send {
 #[diagnostic::do_not_recommend]
 impl<M: Message> Single for M {
     const MESSAGE: Option<(&'static str, u32, Kind)> = Some((M::NAME, M::VERSION, M::KIND));
-    const VERSIONS: Versions = Versions::Only(&[M::VERSION]);
+    const VERSIONS: Versions = Versions::Only(M::VERSIONS);
 
     fn read(item: &Item) -> Result<Self, BoxError> {
-        item.envelope.payload.decode().map_err(|error| Failure::quarantine(error).into())
+        item.envelope.read().map_err(|error| Failure::quarantine(error).into())
     }
 }
 

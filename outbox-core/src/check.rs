@@ -123,6 +123,85 @@ pub const fn versions(payload: Versions, said: &'static [u32]) -> Versions {
     }
 }
 
+/// `upcast_from = earlier` of a message of this name, version and kind.
+///
+/// # Panics
+/// While compiling, when that is another message, or not an earlier version of it.
+#[track_caller]
+pub const fn upcast_is_from_an_earlier_version(own: (&str, u32, Kind), earlier: &str, declared: Declared<'_>) {
+    let Some(found) = declared else { return };
+    is_the_same_message("upcast_from", own, earlier, found);
+    if found.1 >= own.1 {
+        let text = Text::new()
+            .push("this is version ")
+            .push_number(own.1)
+            .push(" of \"")
+            .push(own.0)
+            .push("\", and `")
+            .push(earlier)
+            .push("` is version ")
+            .push_number(found.1)
+            .push(": it is upcast from an earlier version, so say `version = ")
+            .push_number(found.1.saturating_add(1))
+            .push("` here, or name an earlier type");
+        refuse(&text);
+    }
+}
+
+/// `also_as = earlier` of a message of this name, version and kind, which is read from `versions`.
+///
+/// # Panics
+/// While compiling, when that is another message, or none of the versions that it is upcast from.
+#[track_caller]
+pub const fn also_as_is_upcast_from(own: (&str, u32, Kind), versions: &[u32], earlier: &str, declared: Declared<'_>) {
+    let Some(found) = declared else { return };
+    is_the_same_message("also_as", own, earlier, found);
+    let mut i = 1;
+    while i < versions.len() {
+        if versions[i] == found.1 {
+            return;
+        }
+        i += 1;
+    }
+    let text = Text::new()
+        .push("`")
+        .push(earlier)
+        .push("` is version ")
+        .push_number(found.1)
+        .push(" of \"")
+        .push(own.0)
+        .push("\", which this one is not upcast from: what is published as `")
+        .push(earlier)
+        .push("` too must also be read from it, so say `upcast_from` as well");
+    refuse(&text);
+}
+
+/// An empty name is that of a message that was refused itself, and has its own error.
+#[track_caller]
+const fn is_the_same_message(option: &str, own: (&str, u32, Kind), earlier: &str, found: (&str, u32, Kind)) {
+    if own.0.is_empty() || found.0.is_empty() {
+        return;
+    }
+    let same_kind = matches!((own.2, found.2), (Kind::Event, Kind::Event) | (Kind::Job, Kind::Job));
+    if same_kind && str_eq(own.0, found.0) {
+        return;
+    }
+    let kind = if matches!(found.2, Kind::Event) { "event" } else { "job" };
+    let text = Text::new()
+        .push("this is \"")
+        .push(own.0)
+        .push("\", but `")
+        .push(earlier)
+        .push("` is the ")
+        .push(kind)
+        .push(" \"")
+        .push(found.0)
+        .push("\": `")
+        .push(option)
+        .push("` names an earlier version of the same one");
+    refuse(&text);
+}
+
 /// An alias is an earlier name, not the present one.
 ///
 /// # Panics

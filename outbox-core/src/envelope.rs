@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::id::EventId;
+use crate::message::Message;
 use crate::misfit::{self, Misfit};
+use crate::version::{self, ReadError};
+use crate::wire_name::WireName;
 
 /// A published event (or an enqueued job) with its context, its payload still undecoded.
 #[derive(Debug, Clone)]
@@ -159,6 +162,42 @@ impl Envelope {
     #[must_use]
     pub fn correlation(&self) -> String {
         self.metadata.correlation.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
+    /// Name and version as one text, as `policy.created.v2`. `None` for a stored name that no event can have.
+    #[must_use]
+    pub fn wire_name(&self) -> Option<WireName> {
+        WireName::new(&self.name, self.version)
+    }
+
+    /// The message, where it is an `M`, from whichever version it was stored as.
+    ///
+    /// ```
+    /// # use outbox_core::{Envelope, ReadError, message::{Kind, Message}};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct OrderPlaced { order_id: i64 }
+    /// # impl Message for OrderPlaced { const NAME: &'static str = "order.placed"; const VERSION: u32 = 1; const KIND: Kind = Kind::Event; }
+    /// fn order_of(event: &Envelope) -> Result<Option<i64>, ReadError> {
+    ///     if event.name != OrderPlaced::NAME {
+    ///         return Ok(None);
+    ///     }
+    ///     let order: OrderPlaced = event.decode()?;
+    ///     Ok(Some(order.order_id))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When it is another message, of a version that `M` is not read from, or its payload does not fit; no retry will make it fit.
+    pub fn decode<M: Message>(&self) -> Result<M, ReadError> {
+        if self.name == M::NAME {
+            return self.read();
+        }
+        Err(ReadError::Other { found: format!("{}.v{}", self.name, self.version), wanted: M::WIRE_NAME })
+    }
+
+    /// The same, for a handler: whose jobs these are was settled when they were written, and an alias is no other message.
+    pub(crate) fn read<M: Message>(&self) -> Result<M, ReadError> {
+        version::read(self.version, &self.payload)
     }
 
     /// The context of a message that a handler of this one publishes.

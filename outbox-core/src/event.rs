@@ -1,6 +1,7 @@
 //! Events: facts that happened, named in the past tense, published in the transaction that made them true.
 
 use crate::message::Message;
+use crate::shape::Shape;
 use crate::subscriber::Place;
 
 /// A type marked `#[event("order.placed")]`.
@@ -39,6 +40,10 @@ pub struct EventDescriptor {
     pub name: &'static str,
     /// Version of the payload's shape.
     pub version: u32,
+    /// The version as which it is stored: an earlier one while `also_as` says so.
+    pub stored_version: u32,
+    /// The names of its fields on the wire.
+    pub shape: fn() -> Shape,
     /// The Rust type, for people.
     pub rust_type: fn() -> &'static str,
     /// Where it is declared.

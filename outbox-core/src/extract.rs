@@ -86,12 +86,12 @@ pub trait Input<'a>: Sized + Send {
 #[diagnostic::do_not_recommend]
 impl<'a, M: Message> Input<'a> for M {
     const MESSAGE: Option<(&'static str, u32, Kind)> = Some((M::NAME, M::VERSION, M::KIND));
-    const VERSIONS: Versions = Versions::Only(&[M::VERSION]);
+    const VERSIONS: Versions = Versions::Only(M::VERSIONS);
 
     type Asked = M;
 
     fn decode(delivery: &Delivery<'a>) -> Result<Self, BoxError> {
-        delivery.item().envelope.payload.decode().map_err(|error| Failure::quarantine(error).into())
+        delivery.item().envelope.read().map_err(|error| Failure::quarantine(error).into())
     }
 
     fn accepted(self, when: fn(&M) -> bool) -> Option<Self> {

@@ -1,6 +1,7 @@
 //! Jobs declared by themselves: commands for exactly one handler, enqueued in a transaction, not caused by an event.
 
 use crate::message::Message;
+use crate::shape::Shape;
 use crate::subscriber::Place;
 
 /// A type marked `#[job("notifications.send_email")]`.
@@ -18,6 +19,8 @@ pub struct JobDescriptor {
     pub name: &'static str,
     /// Version of the payload's shape.
     pub version: u32,
+    /// The names of its fields on the wire.
+    pub shape: fn() -> Shape,
     /// The Rust type, for people.
     pub rust_type: fn() -> &'static str,
     /// Where it is declared.

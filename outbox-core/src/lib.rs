@@ -3,7 +3,8 @@
 //! The map, in the order in which a published event travels:
 //!
 //! 1. [`event`] and [`job`] say what a user's type is: a fact for many handlers, or a command for exactly one.
-//!    [`message`] is what the two share, [`name`] the grammar of their stored names, [`id`] their identifiers.
+//!    [`message`] is what the two share, [`name`] the grammar of their stored names, [`wire_name`] name and version as one text,
+//!    [`version`] how one version is read as another, [`shape`] the names of its fields, [`id`] their identifiers.
 //! 2. [`envelope`] is one published message in memory; [`changes`] are what its payload can say of two values.
 //! 3. [`subscriber`] describes a handler; [`registry`] gathers all that is linked and refuses wrong wiring;
 //!    [`check`] holds the rules that the attributes have the compiler evaluate.
@@ -37,6 +38,7 @@ pub mod outcome;
 pub mod registry;
 pub mod retry;
 pub mod schedule;
+pub mod shape;
 pub mod slots;
 pub mod state;
 pub mod subscriber;
@@ -44,6 +46,8 @@ pub mod text;
 pub mod tick;
 pub mod timetable;
 pub mod transition;
+pub mod version;
+pub mod wire_name;
 
 pub use batch::{Batch, BatchItem, BatchJob, BatchOutcomes, Single};
 pub use changes::{Change, Changes, ChangesError, Omitted, Tracked};
@@ -62,9 +66,12 @@ pub use registry::{Fault, Registry};
 pub use retry::Backoff;
 pub use schedule::{Cadence, CatchUp, Overlap, Schedule};
 pub use serde;
+pub use shape::Shape;
 pub use state::{MissingState, Requirement, Requirements, TypeMap};
 pub use subscriber::{Place, Settings, Source, SubscriberDescriptor};
 pub use tick::Tick;
+pub use version::ReadError;
+pub use wire_name::{ParseWireNameError, WireName};
 
 /// A future that is boxed so that a `static` entry can name its type.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -3,6 +3,10 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::text::Text;
+use crate::version::{Downcast, Upcast};
+use crate::wire_name;
+
 /// Which attribute made a type a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -34,4 +38,16 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     const VERSION: u32;
     /// Fact or command.
     const KIND: Kind;
+
+    /// How it is made from the version before, where `upcast_from` says which that is.
+    const UPCAST: Option<Upcast<Self>> = None;
+    /// How it is written as an earlier version, where `also_as` says which.
+    const DOWNCAST: Option<Downcast<Self>> = None;
+    /// The versions that it is read from, its own first.
+    const VERSIONS: &'static [u32] = &[Self::VERSION];
+    /// Where [`WIRE_NAME`](Self::WIRE_NAME) is kept.
+    #[doc(hidden)]
+    const WIRE_TEXT: &'static Text = &wire_name::text_of(Self::NAME, Self::VERSION);
+    /// Name and version as one text: `policy.created.v2`.
+    const WIRE_NAME: &'static str = Self::WIRE_TEXT.as_str();
 }

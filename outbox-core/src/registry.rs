@@ -5,7 +5,9 @@ use std::fmt;
 
 use crate::event::EventDescriptor;
 use crate::job::JobDescriptor;
+use crate::message::Versions;
 use crate::name;
+use crate::shape::Shape;
 use crate::state::{Requirements, TypeMap};
 use crate::subscriber::{Place, RequiredModule, Source, SubscriberDescriptor};
 
@@ -80,6 +82,22 @@ pub enum Fault {
         /// What it receives.
         event: &'static str,
         /// Where it is declared.
+        place: Place,
+    },
+    /// A handler that takes the envelope of one version of an event, which is stored as another.
+    #[error(
+        "subscriber `{subscriber}` ({place}) takes the `Envelope` of version {version} of `{event}`, which `also_as` stores as version {stored} until it is taken out: take the event's type, which is read from both, or a pattern"
+    )]
+    StoredAsAnother {
+        /// The handler.
+        subscriber: &'static str,
+        /// What it receives.
+        event: &'static str,
+        /// The version that it takes.
+        version: u32,
+        /// The version that is stored.
+        stored: u32,
+        /// Where the handler is declared.
         place: Place,
     },
     /// A handler of a job that is not linked.
@@ -189,6 +207,7 @@ impl Registry {
     pub fn faults(&self, state: &TypeMap) -> Vec<Fault> {
         let mut faults = self.duplicates();
         faults.extend(self.orphans());
+        faults.extend(self.stored_as_another());
         faults.extend(self.empty_modules());
         faults.extend(self.missing_state(state));
         faults
@@ -251,6 +270,26 @@ impl Registry {
         })
     }
 
+    /// Its jobs would wait for a binary that takes the stored version.
+    fn stored_as_another(&self) -> impl Iterator<Item = Fault> + '_ {
+        self.subscribers.iter().filter_map(|subscriber| {
+            let (Source::Event(event), Versions::Only(versions)) = (subscriber.source, subscriber.versions) else {
+                return None;
+            };
+            let takes = |version| versions.contains(&version);
+            let of_it = self.events.iter().filter(|known| known.name == event);
+            let lost = of_it.into_iter().find(|known| takes(known.version) && !takes(known.stored_version))?;
+            let (version, stored) = (lost.version, lost.stored_version);
+            Some(Fault::StoredAsAnother {
+                subscriber: subscriber.name,
+                event,
+                version,
+                stored,
+                place: subscriber.place,
+            })
+        })
+    }
+
     fn empty_modules(&self) -> impl Iterator<Item = Fault> + '_ {
         self.required
             .iter()
@@ -282,6 +321,14 @@ impl Registry {
                 place: subscriber.place,
             })
         })
+    }
+
+    /// Every event and job that this binary declares, by its kind and wire name (`event order.placed.v1`), with the names of its fields.
+    #[must_use]
+    pub fn shapes(&self) -> BTreeMap<String, Shape> {
+        let events = self.events.iter().map(|one| (format!("event {}.v{}", one.name, one.version), (one.shape)()));
+        let jobs = self.jobs.iter().map(|one| (format!("job {}.v{}", one.name, one.version), (one.shape)()));
+        events.chain(jobs).collect()
     }
 
     /// Every stored name that this binary declares, with its kind, sorted: what must not disappear unnoticed.

@@ -30,6 +30,17 @@ impl Text {
         self
     }
 
+    /// The text with `number` behind it, in decimal.
+    #[must_use]
+    pub const fn push_number(self, number: u32) -> Self {
+        let with_more = if number >= 10 { self.push_number(number / 10) } else { self };
+        let digit = [b'0' + (number % 10) as u8];
+        match std::str::from_utf8(&digit) {
+            Ok(digit) => with_more.push(digit),
+            Err(_) => with_more,
+        }
+    }
+
     /// The whole text.
     #[must_use]
     pub const fn as_str(&self) -> &str {

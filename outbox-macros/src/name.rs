@@ -1,6 +1,7 @@
 //! Stored names as they are written in attributes. The grammar is `outbox_core::name`'s.
 
 use outbox_core::name;
+use outbox_core::wire_name::version_at_the_end;
 use syn::LitStr;
 
 use crate::errors::Errors;
@@ -13,22 +14,38 @@ pub(crate) struct NameOf {
     pub(crate) form: &'static str,
     /// `order.placed`
     pub(crate) example: &'static str,
+    /// Where the version is said, where the name may not end in one.
+    pub(crate) version: Option<&'static str>,
 }
 
 pub(crate) const EVENT: NameOf =
-    NameOf { what: "an event's name", form: "resource.what_happened", example: "order.placed" };
-pub(crate) const JOB: NameOf = NameOf { what: "a job's name", form: "module.job", example: "notifications.send_email" };
+    NameOf { what: "an event's name", form: "resource.what_happened", example: "order.placed", version: Some(BEHIND) };
+const SUBSCRIBED: NameOf = NameOf { version: Some(OF_THE_TYPE), ..EVENT };
+pub(crate) const JOB: NameOf =
+    NameOf { what: "a job's name", form: "module.job", example: "notifications.send_email", version: Some(BEHIND) };
 pub(crate) const HANDLER: NameOf =
-    NameOf { what: "a handler's name", form: "module.handler", example: "inventory.take" };
+    NameOf { what: "a handler's name", form: "module.handler", example: "inventory.take", version: None };
 
-pub(crate) const SCHEDULE: NameOf =
-    NameOf { what: "a schedule's name", form: "module.what_it_does", example: "inventory.low_stock_scan" };
+pub(crate) const SCHEDULE: NameOf = NameOf {
+    what: "a schedule's name",
+    form: "module.what_it_does",
+    example: "inventory.low_stock_scan",
+    version: None,
+};
+
+const BEHIND: &str = "say `version = ..` behind the name";
+const OF_THE_TYPE: &str = "it is that of the payload's type, or `version = ..` beside an `Envelope`";
 
 /// Refuses what is no stored name.
 pub(crate) fn check(said: &LitStr, of: &NameOf, errors: &mut Errors) {
     let text = said.value();
-    let NameOf { what, form, example } = of;
+    let NameOf { what, form, example, version } = of;
     if name::is_name(&text) {
+        // S2-4: the version has one source.
+        if let (Some(where_said), Some((name, number))) = (version, version_at_the_end(&text)) {
+            let advice = where_said.replace("..", &number.to_string());
+            errors.at(said.span(), format!("`{text}` holds a version, and the stored name is `{name}`: {advice}"));
+        }
         return;
     }
     if text.len() > name::MAX_LEN {
@@ -50,6 +67,6 @@ pub(crate) fn check_pattern(said: &LitStr, errors: &mut Errors) {
         let advice = "write `order.*` for every event of `order`, or `*` for every event";
         errors.at(said.span(), format!("`{text}` is not a pattern: {advice}"));
     } else if !text.contains('*') {
-        check(said, &EVENT, errors);
+        check(said, &SUBSCRIBED, errors);
     }
 }

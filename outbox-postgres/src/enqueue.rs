@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use outbox_core::{BoxFuture, Job, JobId, Metadata, Payload};
+use outbox_core::{BoxFuture, Job, JobId, Metadata, Payload, version};
 use sqlx::{Connection, PgConnection};
 
 use crate::error::PublishError;
@@ -56,12 +56,12 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) fn of<J: Job>(outbox: Outbox, job: &J) -> Result<Self, PublishError> {
-        let payload = encode(J::NAME, job, outbox.payload_limit())?;
+        let payload = encode(job, outbox.payload_limit())?;
         Ok(Self {
             outbox,
             id: identity::job(),
             name: J::NAME,
-            version: J::VERSION,
+            version: version::stored::<J>(),
             payload,
             metadata: scope::context(),
             key: None,

@@ -135,7 +135,8 @@ async fn report_undeclared(outbox: &Outbox, lane: &mut Lane) -> Result<(), Build
             handler = jobs.job_type,
             version = jobs.version,
             waiting = jobs.waiting,
-            "jobs wait for a handler that nobody runs; they are kept, uncharged"
+            taken = ?jobs.taken,
+            "jobs wait for a handler, or a version of their payload, that nobody runs; they are kept, uncharged: {jobs}"
         );
     }
     Ok(())

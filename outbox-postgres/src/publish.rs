@@ -4,8 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use outbox_core::{BoxFuture, Event, EventId, Metadata, Payload};
-use serde::Serialize;
+use outbox_core::{BoxFuture, Event, EventId, Message, Metadata, Payload, version};
 use sqlx::{Connection, PgConnection};
 
 use crate::error::PublishError;
@@ -96,18 +95,13 @@ impl Batch {
     pub(crate) fn of<E: Event>(outbox: Outbox, events: &[E]) -> Result<Self, PublishError> {
         let limit = outbox.payload_limit();
         let row = |event: &E| {
-            Ok(Row {
-                id: identity::event(),
-                subject_id: event.subject_id(),
-                payload: encode(E::NAME, event, limit)?,
-                key: None,
-            })
+            Ok(Row { id: identity::event(), subject_id: event.subject_id(), payload: encode(event, limit)?, key: None })
         };
         let rows = events.iter().map(row).collect::<Result<_, PublishError>>()?;
         Ok(Self {
             outbox,
             name: E::NAME,
-            version: E::VERSION,
+            version: version::stored::<E>(),
             rows,
             metadata: scope::context(),
             delay: Duration::ZERO,
@@ -149,8 +143,9 @@ impl Batch {
 }
 
 /// The payload as JSON that PostgreSQL takes.
-pub(crate) fn encode<T: Serialize>(name: &'static str, value: &T, limit: usize) -> Result<Payload, PublishError> {
-    let json = serde_json::to_string(value).map_err(|source| PublishError::Encode { name, source })?;
+pub(crate) fn encode<M: Message>(message: &M, limit: usize) -> Result<Payload, PublishError> {
+    let name = M::NAME;
+    let json = version::write(message).map_err(|source| PublishError::Encode { name, source })?;
     if json.len() > limit {
         return Err(PublishError::TooLarge { name, size: json.len(), limit });
     }

@@ -6,7 +6,7 @@
 //! - [`published`]: what a code path published, as values.
 //! - [`require_events`]: has every transaction refused that writes and publishes nothing.
 //! - [`deliver_twice`]: proves that a handler can run twice.
-//! - [`assert_wiring`], [`assert_names_kept`]: one-line tests of an application's registrations.
+//! - [`assert_wiring`], [`assert_names_kept`], [`assert_shapes_kept`]: one-line tests of an application's registrations.
 //! - [`fault`]: a bad network, processes that die, sessions that hold locks, and crash points by name.
 //! - [`eventually`]: waits on a state, with a deadline, instead of sleeping.
 //!
@@ -46,6 +46,8 @@ mod published;
 #[cfg(feature = "harness")]
 mod sandbox;
 #[cfg(feature = "harness")]
+mod shapes;
+#[cfg(feature = "harness")]
 mod twice;
 #[cfg(feature = "harness")]
 mod wiring;
@@ -62,6 +64,8 @@ pub use names::assert_names_kept;
 pub use published::published;
 #[cfg(feature = "harness")]
 pub use sandbox::{POOLER_VARIABLE, Sandbox};
+#[cfg(feature = "harness")]
+pub use shapes::assert_shapes_kept;
 #[cfg(feature = "harness")]
 pub use twice::{Twice, deliver_twice};
 #[cfg(feature = "harness")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use outbox_core::Registry;
 
 /// Setting this to 1 writes the file anew instead of comparing.
-const UPDATE: &str = "OUTBOX_UPDATE_NAMES";
+pub(crate) const UPDATE: &str = "OUTBOX_UPDATE_NAMES";
 
 const HEAD: &str = "# Stored names of events, jobs and subscribers, compared by a test. A name that is gone here orphans what is\n\
                     # queued under it: keep it as an alias. New names are added by running the test with OUTBOX_UPDATE_NAMES=1.\n";
@@ -28,11 +28,15 @@ pub fn assert_names_kept(file: impl AsRef<Path>) {
             .unwrap_or_else(|error| panic!("{} cannot be written: {error}", file.display()));
         return;
     }
-    let text = std::fs::read_to_string(file)
-        .unwrap_or_else(|error| panic!("{} cannot be read ({error}): write it with {UPDATE}=1", file.display()));
-    if let Err(message) = compare(&text, &declared) {
+    if let Err(message) = compare(&committed(file), &declared) {
         panic!("{}: {message}", file.display());
     }
+}
+
+/// What was committed.
+pub(crate) fn committed(file: &Path) -> String {
+    std::fs::read_to_string(file)
+        .unwrap_or_else(|error| panic!("{} cannot be read ({error}): write it with {UPDATE}=1", file.display()))
 }
 
 fn compare(committed: &str, declared: &BTreeSet<String>) -> Result<(), String> {

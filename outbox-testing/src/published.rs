@@ -1,9 +1,9 @@
 //! What was published, as values.
 
-use outbox_core::{Event, Payload};
+use outbox_core::{Event, Payload, version};
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-/// Every event of type `E` that this connection sees, its own uncommitted ones included, in the order of publishing.
+/// Every event of type `E`, stored as whichever version `E` is read from, that this connection sees, its own uncommitted ones included, in the order of publishing.
 ///
 /// Inside a transaction that is rolled back afterwards, it tells what a code path published without leaving anything.
 ///
@@ -11,16 +11,18 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 /// When the events cannot be read, or do not decode as `E`.
 pub async fn published<E: Event>(connection: &mut PgConnection, schema: &str) -> Vec<E> {
     let text = format!(
-        "select payload::text from \"{schema}\".event where event_type = $1 and event_version = $2 order by occurred_at, id"
+        "select payload::text, event_version from \"{schema}\".event where event_type = $1 and event_version = any($2) order by occurred_at, id"
     );
+    let versions: Vec<i32> = E::VERSIONS.iter().map(|version| version.cast_signed()).collect();
     let rows = sqlx::query(AssertSqlSafe(text))
         .bind(E::NAME)
-        .bind(i32::try_from(E::VERSION).expect("a version is small"))
+        .bind(versions)
         .fetch_all(connection)
         .await
         .expect("the event table can be read");
     let decode = |row: &sqlx::postgres::PgRow| {
-        Payload::from_json(row.get::<&str, _>(0)).decode().expect("it decodes as it was published")
+        let payload = Payload::from_json(row.get::<&str, _>(0));
+        version::read(row.get::<i32, _>(1).cast_unsigned(), &payload).expect("it decodes as it was published")
     };
     rows.iter().map(decode).collect()
 }

@@ -168,6 +168,7 @@ async fn a_job_of_an_earlier_name_is_stored_under_the_new_one() {
     let deliver: &'static outbox::JobDescriptor = Box::leak(Box::new(outbox::JobDescriptor {
         name: "mail.deliver",
         version: 1,
+        shape: || outbox_core::Shape::Other,
         rust_type: || "DeliverMail",
         place: crate::linkage::at(7),
     }));

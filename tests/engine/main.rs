@@ -81,5 +81,6 @@ mod timeout;
 mod tomorrow;
 mod transaction;
 mod ulid;
+mod versions;
 mod wake;
 mod wire;

@@ -1,17 +1,24 @@
 //! The registry: what is linked, sorted, printed, and every mistake in it with both places.
 
 use outbox::{BuildError, EventDescriptor, Fault, JobDescriptor, Registry, SubscriberDescriptor};
-use outbox_core::TypeMap;
+use outbox_core::{Shape, TypeMap};
 
 use crate::linkage::{at, linking, of_job, on, on_any};
 use crate::support::Shop;
 
 fn event(name: &'static str, version: u32, line: u32) -> &'static EventDescriptor {
-    Box::leak(Box::new(EventDescriptor { name, version, rust_type: || "Event", place: at(line) }))
+    Box::leak(Box::new(EventDescriptor {
+        name,
+        version,
+        stored_version: version,
+        shape: || Shape::Other,
+        rust_type: || "Event",
+        place: at(line),
+    }))
 }
 
 fn job(name: &'static str, version: u32, line: u32) -> &'static JobDescriptor {
-    Box::leak(Box::new(JobDescriptor { name, version, rust_type: || "Job", place: at(line) }))
+    Box::leak(Box::new(JobDescriptor { name, version, shape: || Shape::Other, rust_type: || "Job", place: at(line) }))
 }
 
 fn subscriber(mut descriptor: SubscriberDescriptor, line: u32) -> &'static SubscriberDescriptor {

@@ -86,3 +86,33 @@ fn only_the_missing_derives_are_added() {
     assert_json(&WidgetMeasured { millimetres: 4 }, &json!({ "millimetres": 4 }));
     assert_json(&WidgetPainted(5), &json!("colour 5"));
 }
+
+/// S2-9: the registry knows the names of the fields as they are on the wire.
+#[test]
+fn the_fields_are_registered_by_their_names_on_the_wire() {
+    let shapes = outbox::Registry::linked().shapes();
+    assert_eq!(shapes["event widget.created.v1"].to_string(), "ownerId, widgetId");
+    assert_eq!(shapes["event widget.named.v1"].to_string(), "widgetId");
+}
+
+/// What a widget is sent with; others may come.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+enum Carrier {
+    Post,
+    #[serde(other)]
+    Another,
+}
+
+#[event("widget.sent")]
+#[derive(Debug, PartialEq)]
+struct WidgetSent {
+    by: Carrier,
+}
+
+/// S2-11: a variant that a later binary adds is read by one that does not know it, where the enum has one for all others.
+#[test]
+fn a_variant_that_is_added_is_read_as_another() {
+    let read = |json: &str| serde_json::from_str::<WidgetSent>(json).expect("it reads").by;
+    assert_eq!(read(r#"{"by":"Post"}"#), Carrier::Post);
+    assert_eq!(read(r#"{"by":"Drone","height":12}"#), Carrier::Another);
+}

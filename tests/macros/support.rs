@@ -3,7 +3,7 @@
 use outbox_core::envelope::Payload;
 use outbox_core::{
     Delivery, Envelope, EventId, IdempotencyKey, Item, Metadata, Outcome, Registry, Subject, SubscriberDescriptor,
-    TypeMap,
+    TypeMap, Versions,
 };
 
 pub(crate) fn handler(name: &str) -> &'static SubscriberDescriptor {
@@ -29,8 +29,12 @@ pub(crate) fn envelope(name: &str, payload: &str) -> Envelope {
 /// One execution of the handler of this name, for a payload that came from the database.
 pub(crate) async fn run(name: &str, payload: &str, state: &TypeMap) -> Outcome {
     let handler = handler(name);
+    let mut envelope = envelope("test.event", payload);
+    if let Versions::Only([version, ..]) = handler.versions {
+        envelope.version = *version;
+    }
     let item = Item {
-        envelope: std::sync::Arc::new(envelope("test.event", payload)),
+        envelope: std::sync::Arc::new(envelope),
         attempt: 3,
         key: IdempotencyKey::of(event_id(), handler.original_name()),
     };

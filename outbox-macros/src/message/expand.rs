@@ -7,6 +7,7 @@ use quote::{quote, quote_spanned};
 use syn::LitStr;
 
 use crate::message::model::Message;
+use crate::message::versions;
 
 /// The user's item under the derives that it lacks.
 pub(crate) fn item(message: &Message) -> TokenStream {
@@ -32,22 +33,26 @@ pub(crate) fn impls(message: &Message) -> TokenStream {
     };
     let constants = constants(message, &name);
     let unique = message.name.as_ref().map(|name| unique(message, name));
+    let versions = versions::constants(message);
+    let checks = versions::checks(message);
     quote! {
         #[automatically_derived]
         impl #p::Message for #ident {
             const NAME: &'static str = Self::NAME;
             const VERSION: u32 = #version;
             const KIND: #p::Kind = #kind;
+            #versions
         }
         #constants
         #unique
+        #checks
     }
 }
 
-/// `NAME` and `VERSION` without an import, as visible as the type itself.
+/// `NAME`, `VERSION` and `WIRE_NAME` without an import, as visible as the type itself.
 fn constants(message: &Message, name: &LitStr) -> TokenStream {
-    let Message { item, version, .. } = message;
-    let (ident, vis) = (&item.ident, &item.vis);
+    let Message { facade, item, version, .. } = message;
+    let (p, ident, vis) = (facade.here(), &item.ident, &item.vis);
     quote! {
         #[automatically_derived]
         #[allow(dead_code)]
@@ -56,6 +61,8 @@ fn constants(message: &Message, name: &LitStr) -> TokenStream {
             #vis const NAME: &'static str = #name;
             /// The version of the payload's shape.
             #vis const VERSION: u32 = #version;
+            /// Stored name and version as one text.
+            #vis const WIRE_NAME: &'static str = <Self as #p::Message>::WIRE_NAME;
         }
     }
 }
@@ -83,15 +90,17 @@ fn unique(message: &Message, name: &LitStr) -> TokenStream {
 pub(crate) fn registration(message: &Message) -> TokenStream {
     let Message { facade, kind, item, version, .. } = message;
     let (p, ident) = (facade.here(), &item.ident);
-    let descriptor = match kind {
-        Kind::Event => quote!(EventDescriptor),
-        Kind::Job => quote!(JobDescriptor),
+    let (descriptor, stored_version) = match kind {
+        Kind::Event => (quote!(EventDescriptor), Some(quote!(stored_version: #p::stored::<#ident>(),))),
+        Kind::Job => (quote!(JobDescriptor), None),
     };
     let place = place(&p);
     quote! {
         #p::inventory::submit! { #p::#descriptor {
             name: #ident::NAME,
             version: #version,
+            #stored_version
+            shape: #p::Shape::of::<#ident>,
             rust_type: ::core::any::type_name::<#ident>,
             place: #place,
         } }

@@ -4,3 +4,4 @@ pub(crate) mod expand;
 pub(crate) mod model;
 pub(crate) mod parse;
 mod serde;
+mod versions;

@@ -2,11 +2,11 @@
 
 use outbox_core::Kind;
 use proc_macro2::Span;
-use syn::{Data, DeriveInput, LitStr};
+use syn::{Data, DeriveInput, LitStr, Path};
 
 use crate::errors::Errors;
 use crate::message::parse::Args;
-use crate::message::serde::Derives;
+use crate::message::serde::{self, Derives};
 use crate::name::{self, NameOf};
 use crate::paths::Facade;
 use crate::value;
@@ -21,6 +21,10 @@ pub(crate) struct Message {
     /// `None` when it is missing or was refused.
     pub(crate) name: Option<LitStr>,
     pub(crate) version: u32,
+    /// The type of an earlier version that it is made from.
+    pub(crate) upcast_from: Option<Path>,
+    /// The type of an earlier version that it is published as too.
+    pub(crate) also_as: Option<Path>,
     /// Whether the traits can be implemented for it at all.
     pub(crate) has_impls: bool,
     pub(crate) errors: Errors,
@@ -56,13 +60,50 @@ pub(crate) fn check(kind: Kind, args: syn::Result<Args>, item: DeriveInput) -> M
         value::whole(&said, 1..=value::MAX_INTEGER, &why, &mut errors)
     });
     let fits = check_shape(&item, &words, &mut errors);
+    serde::check(&item.attrs, words.one, &mut errors);
+    let earlier = [("upcast_from", args.upcast_from), ("also_as", args.also_as)];
+    let [mut upcast_from, mut also_as] =
+        earlier.map(|(option, said)| checked_earlier(option, said, &item, &words, &mut errors));
+    let mut name = name;
+    if let (Some(1), Some(said)) = (version, upcast_from.as_ref().or(also_as.as_ref())) {
+        errors.on(said, "version 1 has none before it: say `version = 2`, or whichever this is");
+        // Which version it is to be is not known, so it is not a second version 1.
+        (name, upcast_from, also_as) = (None, None, None);
+    }
     let own_serde = args.serde.is_some_and(|said| !said.value);
     let derives = if own_serde || matches!(item.data, Data::Union(_)) {
         Derives::default()
     } else {
         Derives::missing_from(&item.attrs)
     };
-    Message { facade, kind, item, derives, name, version: version.unwrap_or(1), has_impls: fits, errors }
+    Message {
+        facade,
+        kind,
+        item,
+        derives,
+        name,
+        version: version.unwrap_or(1),
+        upcast_from,
+        also_as,
+        has_impls: fits,
+        errors,
+    }
+}
+
+/// A type that names itself would never end.
+fn checked_earlier(
+    option: &str,
+    said: Option<Path>,
+    item: &DeriveInput,
+    words: &Words,
+    errors: &mut Errors,
+) -> Option<Path> {
+    let said = said?;
+    if said.is_ident(&item.ident) || said.is_ident("Self") {
+        errors.on(&said, format!("`{option}` names the type of an earlier version, not {} itself", words.one));
+        return None;
+    }
+    Some(said)
 }
 
 fn checked_name(said: Option<LitStr>, words: &Words, errors: &mut Errors) -> Option<LitStr> {

@@ -1,4 +1,4 @@
-//! `"order.placed", version = 2, serde = false, crate = ::path`
+//! `"order.placed", version = 2, upcast_from = OrderPlacedV1, also_as = OrderPlacedV1, serde = false, crate = ::path`
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
@@ -11,6 +11,8 @@ use crate::options::{self, Options};
 pub(crate) struct Args {
     pub(crate) name: Option<LitStr>,
     pub(crate) version: Option<LitInt>,
+    pub(crate) upcast_from: Option<Path>,
+    pub(crate) also_as: Option<Path>,
     pub(crate) serde: Option<LitBool>,
     pub(crate) krate: Option<Path>,
 }
@@ -31,6 +33,8 @@ fn read(input: ParseStream<'_>, options: &Options) -> syn::Result<Args> {
     options.parse_each(input, |key, input| {
         match key {
             "version" => args.version = Some(options::value(input)?),
+            "upcast_from" => args.upcast_from = Some(options::path(input)?),
+            "also_as" => args.also_as = Some(options::path(input)?),
             "serde" => args.serde = Some(options::value(input)?),
             _ => args.krate = Some(options::path(input)?),
         }

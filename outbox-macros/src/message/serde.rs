@@ -1,7 +1,9 @@
-//! Which of serde's derives are still to be added to a payload.
+//! Which of serde's derives are still to be added to a payload, and what it may not ask of serde.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Expr, Token};
+
+use crate::errors::Errors;
 
 /// What is added above the user's type.
 #[derive(Default)]
@@ -20,6 +22,23 @@ impl Derives {
         // A type that derives one of them itself has serde as a dependency, and `crate` would redirect that derive too.
         let says_where = serialize && deserialize && !mentions(attrs, "serde", "crate");
         Self { serialize, deserialize, says_where }
+    }
+}
+
+/// S2-11: a field that is added later must not break whoever does not know it yet.
+pub(crate) fn check(attrs: &[Attribute], one: &str, errors: &mut Errors) {
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("serde")) {
+        // What cannot be read here is for the derive itself to refuse.
+        let _ = attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("deny_unknown_fields") {
+                let text = format!(
+                    "a binary that does not know a field yet must still read {one}: with `deny_unknown_fields` every field that is added \
+                     later breaks those that are running; leave it out"
+                );
+                errors.on(&meta.path, text);
+            }
+            skip_value(&meta)
+        });
     }
 }
 

@@ -1,11 +1,15 @@
 //! survey: what waits and nobody runs. A rename without an alias, or a handler that is no longer deployed, shows here.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, Row as _};
 
 use super::Statements;
 
 /// Waiting jobs of a handler (or a payload version) that no living worker declares. They keep waiting, uncharged.
+///
+/// Printed, it is a sentence for people that says what can be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unclaimed {
     /// Stored name of the handler.
@@ -16,6 +20,31 @@ pub struct Unclaimed {
     pub waiting: u64,
     /// When the oldest of those counted was written.
     pub oldest: Option<DateTime<Utc>>,
+    /// Versions that this process and living workers do take for this handler; empty where nobody runs it at all. Not empty, the
+    /// handler starves on a version that its binaries do not know.
+    pub taken: Vec<u32>,
+}
+
+impl fmt::Display for Unclaimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { job_type, version, waiting, taken, .. } = self;
+        let jobs = if *waiting == 1 { "job of" } else { "jobs of" };
+        let wait = if *waiting == 1 { "waits" } else { "wait" };
+        if taken.is_empty() {
+            return write!(
+                f,
+                "{waiting} {jobs} `{job_type}` (version {version}) {wait}, and nobody runs that handler: deploy it, or say \
+                 `aliases(\"{job_type}\")` at its new name"
+            );
+        }
+        let taken: Vec<_> = taken.iter().map(ToString::to_string).collect();
+        write!(
+            f,
+            "{waiting} {jobs} `{job_type}` {wait} for a binary that knows version {version}, and those that run take version {}: deploy \
+             one that does; a publisher that says `also_as` serves both",
+            taken.join(", ")
+        )
+    }
 }
 
 /// Active handlers of the catalogue that nobody declares: name and source.
@@ -42,6 +71,7 @@ pub(crate) async fn unclaimed(
             version: row.try_get::<i32, _>(1)?.cast_unsigned(),
             waiting: row.try_get::<i64, _>(2)?.unsigned_abs(),
             oldest: row.try_get(3)?,
+            taken: row.try_get::<Vec<i32>, _>(4)?.into_iter().map(i32::cast_unsigned).collect(),
         })
     };
     rows.iter().map(read).collect()

@@ -10,7 +10,13 @@ with recursive kind (job_type, payload_version) as (
     where (l.job_type, l.payload_version) > (k.job_type, k.payload_version)
     order by l.job_type, l.payload_version limit 1) n
 )
-select k.job_type, k.payload_version, c.waiting, c.oldest
+select k.job_type, k.payload_version, c.waiting, c.oldest,
+       -- which versions of it the living workers and this binary do take
+       array(select o.version from unnest($1::text[], $2::int[]) as o (job_type, version) where o.job_type = k.job_type
+             union
+             select split_part(r, '@', 2)::int from :schema.worker w cross join unnest(w.ranges) r
+             where w.dead_at is null and w.expires_at > now() and split_part(r, '@', 1) = k.job_type
+             order by 1) as taken
 from kind k
 cross join lateral (
   select count(*) as waiting, min(w.created_at) as oldest

@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[event("policy.created.v2")]
+struct PolicyCreated;
+
+fn main() {}

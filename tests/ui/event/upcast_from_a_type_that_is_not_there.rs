@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[event("policy.created", version = 2, upcast_from = PolicyCreatedV1)]
+struct PolicyCreated;
+
+fn main() {}

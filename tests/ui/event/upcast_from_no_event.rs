@@ -1,0 +1,14 @@
+use outbox::prelude::*;
+
+struct PolicyCreatedV1;
+
+#[event("policy.created", version = 2, upcast_from = PolicyCreatedV1)]
+struct PolicyCreated;
+
+impl From<PolicyCreatedV1> for PolicyCreated {
+    fn from(_: PolicyCreatedV1) -> Self {
+        Self
+    }
+}
+
+fn main() {}
