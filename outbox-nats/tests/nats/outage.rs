@@ -70,7 +70,7 @@ async fn a_broker_that_was_killed_charges_nothing_and_everything_arrives() {
     worker.abort();
 }
 
-/// S2-17: the same of one that is frozen, whose connection stands: nothing is marked that is not confirmed, and what it stored before its
+/// S2-17, O14: the same of one that is frozen, whose connection stands: nothing is marked that is not confirmed, and what it stored before its
 /// confirm was lost is there once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_is_frozen_charges_nothing_and_everything_arrives() {
@@ -90,7 +90,8 @@ async fn a_broker_that_is_frozen_charges_nothing_and_everything_arrives() {
     worker.abort();
 }
 
-/// S2-18: a worker whose lease ended while its message was on its way marks nothing; who has the job now sends it again, under its id.
+/// S2-18, B16c: a worker whose lease ended while its message was on its way marks nothing; who has the job now sends it again, under its id,
+/// and that the stream had it already counts as confirmed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_lost_its_lease_marks_nothing() {
     let floor = Floor::with(|relay| relay.confirm_timeout(Duration::from_secs(20))).await;

@@ -19,7 +19,7 @@ impl Floor {
     }
 }
 
-/// O14, B16: a message that no stream takes is not done. It is tried again, others pass, the circuit stays closed; when a stream takes it,
+/// B16b: a message that no stream takes is not done. It is tried again, others pass, the circuit stays closed; when a stream takes it,
 /// it arrives once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_no_stream_takes_is_tried_again_and_others_pass() {
