@@ -66,8 +66,12 @@ impl Sandbox {
     /// When it has none: [`with_clock`](Self::with_clock) gives it one.
     pub async fn now(&self) -> DateTime<Utc> {
         let text = format!("select at from \"{}\".standing", schema(self.schema()));
-        let row = sqlx::query(AssertSqlSafe(text)).fetch_one(self.pool()).await;
-        row.expect("the sandbox has a clock: `Sandbox::new().await.with_clock().await`").get(0)
+        match sqlx::query(AssertSqlSafe(text)).fetch_one(self.pool()).await {
+            Ok(row) => row.get(0),
+            Err(error) => {
+                panic!("this sandbox has no clock ({error}): make it by `Sandbox::new().await.with_clock().await`")
+            }
+        }
     }
 
     /// Moves the clock on: what becomes due within `time` is due now, and runs at the next `outbox.run_due()`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use outbox_core::Registry;
+use crate::wiring::linked;
 
 /// Setting this to 1 writes the file anew instead of comparing.
 pub(crate) const UPDATE: &str = "OUTBOX_UPDATE_NAMES";
@@ -18,9 +18,10 @@ const HEAD: &str = "# Stored names of events, jobs and subscribers, compared by 
 /// ```
 ///
 /// # Panics
-/// When a name is gone or new; the message says what to write.
+/// When a name is gone or new; the message says what to write. When nothing at all is linked.
+#[track_caller]
 pub fn assert_names_kept(file: impl AsRef<Path>) {
-    let declared: BTreeSet<String> = Registry::linked().stored_names().into_iter().collect();
+    let declared: BTreeSet<String> = linked().stored_names().into_iter().collect();
     let file = file.as_ref();
     if std::env::var(UPDATE).is_ok_and(|set| set == "1") {
         let names: Vec<_> = declared.into_iter().collect();

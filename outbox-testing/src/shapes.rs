@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use outbox_core::Registry;
-
 use crate::names::{UPDATE, committed};
 
 const HEAD: &str = "# Fields of events and jobs as they are on the wire, compared by a test. A field that is gone here breaks whoever reads\n\
@@ -23,7 +21,7 @@ const HEAD: &str = "# Fields of events and jobs as they are on the wire, compare
 /// When a field is gone or new; the message says what to do.
 pub fn assert_shapes_kept(file: impl AsRef<Path>) {
     let file = file.as_ref();
-    let declared = Registry::linked().shapes();
+    let declared = crate::wiring::linked().shapes();
     if std::env::var(UPDATE).is_ok_and(|set| set == "1") {
         let lines: Vec<_> =
             declared.iter().map(|(wire, shape)| format!("{wire}: {shape}").trim_end().to_owned()).collect();

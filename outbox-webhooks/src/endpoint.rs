@@ -153,8 +153,18 @@ pub enum EndpointError {
     #[error("there is no endpoint {0}")]
     NotFound(EndpointId),
     /// The database refused.
-    #[error("the database refused")]
+    #[error("{}", refused(.0))]
     Database(#[from] sqlx::Error),
+}
+
+/// What is said of a refusal, beside its source: the most frequent one has a remedy.
+pub(crate) fn refused(error: &sqlx::Error) -> &'static str {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    if code.as_deref() == Some("42P01") {
+        "the tables of webhooks are not there, or older than this binary: run `webhooks.migrate()` first"
+    } else {
+        "the database refused"
+    }
 }
 
 impl Webhooks {

@@ -5,6 +5,7 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 use uuid::Uuid;
 
 use crate::deliver::Deliver;
+use crate::endpoint::refused;
 use crate::id::DeliveryId;
 use crate::webhooks::Webhooks;
 
@@ -28,7 +29,7 @@ pub enum RedeliverError {
     #[error("the job of the delivery cannot be enqueued")]
     Enqueue(#[from] PublishError),
     /// The database refused.
-    #[error("the database refused")]
+    #[error("{}", refused(.0))]
     Database(#[from] sqlx::Error),
 }
 

@@ -74,7 +74,9 @@ impl Server {
         settings: &Settings,
         tuned: impl FnOnce(OutboxBuilder) -> OutboxBuilder,
     ) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(settings.listen).await.context("the address cannot be listened on")?;
+        let listener = TcpListener::bind(settings.listen)
+            .await
+            .with_context(|| format!("{} cannot be listened on; say another address by --listen", settings.listen))?;
         let search = SearchIndex::open(&settings.index).context("the search index cannot be opened")?;
         let webhooks = webhooks(pool.clone(), settings.webhooks)?;
         let mailer = Mailer::new(&settings.mail)?;

@@ -63,3 +63,15 @@ async fn a_migration_that_is_refused_leaves_nothing() {
     sandbox.execute("drop view :schema.webhook_delivery_log").await;
     webhooks.migrate().await.unwrap();
 }
+
+/// Whoever forgot to migrate is told what to do, in the error's own text.
+#[tokio::test]
+async fn without_its_tables_it_says_what_to_do() {
+    let sandbox = Sandbox::new().await;
+    let webhooks = webhooks(sandbox.pool(), sandbox.schema());
+    let mut connection = sandbox.pool().acquire().await.unwrap();
+    let endpoint = outbox_webhooks::NewEndpoint::new("project 12", "https://example.com/hook");
+    let error = webhooks.create(&mut connection, endpoint).await.unwrap_err();
+    let told = "the tables of webhooks are not there, or older than this binary: run `webhooks.migrate()` first";
+    assert_eq!(error.to_string(), told);
+}
