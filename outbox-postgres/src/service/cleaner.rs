@@ -1,5 +1,5 @@
-//! What is over goes: by its age, and the dead rows of the live jobs' table when there are many. On a connection of its own, so that
-//! rescue waits for neither.
+//! What is over goes: by its age, and the dead rows of the live jobs' table when there are many. And what waits is counted, for the gauges. On a
+//! connection of its own, so that rescue waits for none of it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +28,10 @@ const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Pruning goes on for a fifth of the time at most.
 const REST: u32 = 4;
 const LEAST_REST: Duration = Duration::from_millis(20);
+/// Between two counts of what waits: at least this, and so many times what the last one took, which passes over dead rows as a claim does.
+const COUNT_EVERY: Duration = Duration::from_secs(15);
+const COUNT_SHARE: u32 = 20;
+const COUNT_LIMIT: Duration = Duration::from_secs(10);
 /// Whoever may not vacuum asks again, because a grant may have come.
 const NOT_ALLOWED_PAUSE: Duration = Duration::from_hours(1);
 /// The statistics of a vacuum come a moment behind it on PostgreSQL 14.
@@ -48,6 +52,7 @@ pub(crate) struct Cleaner {
     /// The place in the order of chores, and when it goes on from there.
     chore: usize,
     prune_at: Instant,
+    count_at: Instant,
 }
 
 impl Cleaner {
@@ -69,6 +74,7 @@ impl Cleaner {
             said_not_allowed: false,
             chore: 0,
             prune_at: now,
+            count_at: now,
         }
     }
 
@@ -82,6 +88,7 @@ impl Cleaner {
             };
             let turn = async {
                 tokio::time::sleep(pause).await;
+                self.count_if_due().await;
                 self.vacuum_if_worth_it().await;
                 self.prune_if_due().await;
             };
@@ -92,6 +99,22 @@ impl Cleaner {
             }
         }
         self.lane.close().await;
+    }
+
+    /// What waits and what failed, for the gauges.
+    async fn count_if_due(&mut self) {
+        let begun = Instant::now();
+        if begun < self.count_at {
+            return;
+        }
+        let statements = self.outbox.statements();
+        let depth = async |connection: &mut _| step::depth::depth(connection, statements).await;
+        match self.lane.run(COUNT_LIMIT, depth).await {
+            Ok(found) => self.outbox.inner().meters.depths(&found),
+            // The gauge of when they were written tells.
+            Err(error) => tracing::debug!(error = told(&error), "what waits was not counted"),
+        }
+        self.count_at = Instant::now() + COUNT_EVERY.max(begun.elapsed() * COUNT_SHARE);
     }
 
     async fn vacuum_if_worth_it(&mut self) {

@@ -31,8 +31,6 @@ const BACKFILL_LOOK: Duration = Duration::from_secs(30);
 /// How often lost jobs are looked for without a suspicion, and how soon with one.
 const RECOVER_EVERY: Duration = Duration::from_mins(1);
 const RECOVER_SOON: Duration = Duration::from_secs(2);
-/// How often the gauges of what waits are written.
-const DEPTH_EVERY: Duration = Duration::from_secs(15);
 /// How often what a rescue had to pass over is looked for.
 const BURY_EVERY: Duration = Duration::from_secs(3);
 const PARTITION_EVERY: Duration = Duration::from_hours(1);
@@ -76,14 +74,12 @@ struct Due {
     recover: Instant,
     partition: Instant,
     bury: Instant,
-    depth: Instant,
 }
 
 impl Upkeep {
     pub(crate) async fn run(mut self) {
         let now = Instant::now();
-        let mut due =
-            Due { backfill: now, recover: now + RECOVER_EVERY, partition: now, bury: now + BURY_EVERY, depth: now };
+        let mut due = Due { backfill: now, recover: now + RECOVER_EVERY, partition: now, bury: now + BURY_EVERY };
         let mut reconnect = Reconnect::of(&self.outbox, "upkeep");
         while !self.stop.is_cancelled() {
             let (stop, begun) = (self.stop.clone(), Instant::now());
@@ -104,15 +100,6 @@ impl Upkeep {
         self.lane.close().await;
     }
 
-    /// What waits, for the gauges.
-    async fn depth(&mut self) -> Result<(), LaneError> {
-        let statements = self.outbox.statements();
-        let depth = async |connection: &mut _| step::depth::depth(connection, statements).await;
-        let found = self.lane.run(self.limit, depth).await?;
-        self.outbox.inner().meters.depths(&found);
-        Ok(())
-    }
-
     async fn round(&mut self, due: &mut Due) -> Result<(), LaneError> {
         self.rescue().await?;
         let now = Instant::now();
@@ -126,10 +113,6 @@ impl Upkeep {
         if due.bury <= now {
             due.bury = now + BURY_EVERY;
             passed(self.bury().await, &mut round)?;
-        }
-        if due.depth <= now {
-            due.depth = now + DEPTH_EVERY;
-            passed(self.depth().await, &mut round)?;
         }
         if self.in_hand.take_suspicion() {
             // Not at once: the statement whose answer was lost may still be under way on the server.

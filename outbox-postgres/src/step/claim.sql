@@ -86,8 +86,8 @@ select c.id, c.event_id, c.job_type, c.attempts, c.max_attempts, c.crashes,
          select from unnest($11::text[], $12::text[]) as t (job_type, inbox_name)
          join :schema.inbox i on i.handler = t.inbox_name and i.key = coalesce(c.event_id, c.id)
          where t.job_type = c.job_type) as done_before,
-       -- how long it has been due: by this server's clock, which is the one that said when
-       greatest(extract(epoch from now() - c.available_at), 0)::float8 as late
+       -- how long it has been due: by this server's clock, which is the one that said when; no time can be taken from an infinite one
+       case when isfinite(c.available_at) then greatest(extract(epoch from now() - c.available_at), 0) else 0 end::float8 as late
 from (select *, row_number() over (partition by event_id) = 1 as first from claimed) c
 -- LIMIT 1 keeps it one primary key lookup an event, in the one partition that can hold it.
 left join lateral (
