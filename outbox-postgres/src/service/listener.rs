@@ -160,7 +160,8 @@ async fn prove(outbox: &Outbox, ears: Ears, own: &str, heard: &Notify, reconnect
     let mut proven = Instant::now();
     let mut before = false;
     loop {
-        if outbox.inner().wake.heartbeat(own).await.is_ok() {
+        let sent = outbox.inner().wake.heartbeat(own).await;
+        if sent.is_ok() {
             if timeout(HEARD_WITHIN, heard.notified()).await.is_err() {
                 return Lost::Silent { before };
             }
@@ -168,10 +169,18 @@ async fn prove(outbox: &Outbox, ears: Ears, own: &str, heard: &Notify, reconnect
             reconnect.succeeded();
             ears.tell(outbox, Listening::Hears);
             sleep(PROVE_EVERY).await;
+        } else if came_back_to_its_sender(&sent) {
+            return Lost::Silent { before };
         } else if proven.elapsed() > UNPROVEN_LIMIT {
             return Lost::Failed(LaneError::Deadline(UNPROVEN_LIMIT));
         } else {
             sleep(HEARD_WITHIN).await;
         }
     }
+}
+
+/// A sender listens to nothing. What arrives at one instead of an answer was meant for a listener whose session a pooler has lent to it, and
+/// lends to it again at each try.
+fn came_back_to_its_sender(sent: &Result<(), LaneError>) -> bool {
+    matches!(sent, Err(LaneError::Database(sqlx::Error::Protocol(said))) if said.contains("NotificationResponse"))
 }
