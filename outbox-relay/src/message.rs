@@ -4,10 +4,10 @@ use std::fmt;
 
 use bytes::Bytes;
 use chrono::SecondsFormat;
-use outbox::{Envelope, EventId};
+use outbox::{Envelope, EventId, WireName};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use crate::route::{Routing, wire_name};
+use crate::route::Routing;
 
 /// One event as it is published. Only a [`Relay`](crate::Relay) can make one, of an event that its own job carries.
 ///
@@ -30,6 +30,9 @@ pub(crate) enum Unsendable {
         "its subject or routing key would have {0} bytes, of which brokers take 255: route by a shorter subject, or by none"
     )]
     RouteTooLong(usize),
+    /// Written past the library: nobody who receives it could say what it is.
+    #[error("`{0}`, version {1}, is the name of no event, so it has none under which it could travel")]
+    NoName(String, u32),
 }
 
 /// The type of every payload.
@@ -37,11 +40,13 @@ pub const CONTENT_TYPE: &str = "application/json";
 
 impl Outgoing {
     pub(crate) fn of(envelope: &Envelope, source: &str, routing: &Routing) -> Result<Self, Unsendable> {
+        let no_name = || Unsendable::NoName(envelope.name.clone(), envelope.version);
+        let name = envelope.wire_name().ok_or_else(no_name)?;
         Ok(Self {
             id: envelope.id,
             id_text: envelope.id.to_string(),
-            route: routing.of(envelope)?,
-            attributes: attributes(envelope, source),
+            route: routing.of(envelope, &name)?,
+            attributes: attributes(envelope, &name, source),
             payload: Bytes::copy_from_slice(envelope.payload.as_json().as_bytes()),
         })
     }
@@ -96,13 +101,13 @@ impl fmt::Debug for Outgoing {
 
 /// The attributes that [the specification](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md) requires, `time` and
 /// `subject`, the extension for distributed tracing, and what else a consumer needs of the context.
-fn attributes(envelope: &Envelope, source: &str) -> Vec<(&'static str, String)> {
+fn attributes(envelope: &Envelope, name: &WireName, source: &str) -> Vec<(&'static str, String)> {
     let context = &envelope.metadata;
     let mut all = vec![
         ("specversion", "1.0".to_owned()),
         ("id", envelope.id.to_string()),
         ("source", source.to_owned()),
-        ("type", wire_name(envelope)),
+        ("type", name.to_string()),
         ("time", envelope.occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true)),
         ("correlationid", envelope.correlation()),
     ];
@@ -154,6 +159,16 @@ pub(crate) mod tests {
 
     fn outgoing(envelope: &Envelope) -> Outgoing {
         Outgoing::of(envelope, "/shop", &Routing::default()).unwrap()
+    }
+
+    /// A name that no event can have is refused for good: no retry makes it one.
+    #[test]
+    fn a_name_that_no_event_has_does_not_travel() {
+        for (name, version) in [("Order placed", 1), ("order.placed.v2", 1), ("order.placed", 0)] {
+            let odd = Envelope { name: name.to_owned(), version, ..envelope() };
+            let refused = Outgoing::of(&odd, "/shop", &Routing::default()).unwrap_err();
+            assert_eq!(refused, Unsendable::NoName(name.to_owned(), version));
+        }
     }
 
     #[test]

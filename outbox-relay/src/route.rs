@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use outbox::Envelope;
+use outbox::{Envelope, WireName};
 
 use crate::message::Unsendable;
 
@@ -20,13 +20,14 @@ pub(crate) struct Routing {
 
 impl Routing {
     /// The subject or routing key of this event.
-    pub(crate) fn of(&self, envelope: &Envelope) -> Result<String, Unsendable> {
+    pub(crate) fn of(&self, envelope: &Envelope, name: &WireName) -> Result<String, Unsendable> {
         let mut route = String::with_capacity(64);
         if !self.prefix.is_empty() {
             route.push_str(&self.prefix);
             route.push('.');
         }
-        route.push_str(&wire_name(envelope));
+        // Writing to a string cannot fail.
+        let _ = write!(route, "{name}");
         if self.by_subject {
             route.push('.');
             match envelope.subject.id.as_deref() {
@@ -39,11 +40,6 @@ impl Routing {
         }
         Ok(route)
     }
-}
-
-/// The name under which an event travels, which says its version: `order.placed.v1`.
-pub(crate) fn wire_name(envelope: &Envelope) -> String {
-    format!("{}.v{}", envelope.name, envelope.version)
 }
 
 /// Whether this can stand in front of every route.
@@ -79,17 +75,21 @@ mod tests {
     use super::*;
     use crate::message::tests::envelope;
 
+    fn of(routing: &Routing, envelope: &Envelope) -> Result<String, Unsendable> {
+        routing.of(envelope, &envelope.wire_name().unwrap())
+    }
+
     fn by_subject(id: &str) -> Result<String, Unsendable> {
         let mut envelope = envelope();
         envelope.subject.id = Some(id.to_owned());
-        Routing { prefix: "shop".to_owned(), by_subject: true }.of(&envelope)
+        of(&Routing { prefix: "shop".to_owned(), by_subject: true }, &envelope)
     }
 
     #[test]
     fn a_route_is_prefix_name_version_and_subject() {
-        assert_eq!(Routing::default().of(&envelope()).unwrap(), "order.placed.v1");
+        assert_eq!(of(&Routing::default(), &envelope()).unwrap(), "order.placed.v1");
         let prefixed = Routing { prefix: "eu.shop".to_owned(), by_subject: false };
-        assert_eq!(prefixed.of(&envelope()).unwrap(), "eu.shop.order.placed.v1");
+        assert_eq!(of(&prefixed, &envelope()).unwrap(), "eu.shop.order.placed.v1");
         assert_eq!(by_subject("4711").unwrap(), "shop.order.placed.v1.4711");
     }
 

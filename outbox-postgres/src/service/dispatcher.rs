@@ -9,10 +9,8 @@ use outbox_core::transition::Risk;
 
 use super::pace::Pace;
 use super::roster::Roster;
+use super::shares::Shares;
 use crate::step::claim::{Claimed, Wanted};
-
-/// A handler's share of a claim that is worth entering its range for, where there are more backlogs than one claim holds.
-const SHARE: u32 = 100;
 
 /// A job with its handler's number and the slot's kind, to be given back when it is done; and those that share its call.
 #[derive(Debug)]
@@ -49,8 +47,7 @@ pub(crate) struct Dispatcher {
     ahead: Vec<bool>,
     /// Who comes first in the next claim, and in the next start: two, or they would go in step.
     claim_turn: usize,
-    /// Who is the first of those with a backlog to have a share of the next claim.
-    share_turn: usize,
+    shares: Shares,
     turn: usize,
     batch: u32,
     prefetch: u32,
@@ -70,7 +67,7 @@ impl Dispatcher {
             backlog: vec![true; handlers],
             ahead: vec![false; handlers],
             claim_turn: 0,
-            share_turn: 0,
+            shares: Shares::default(),
             turn: 0,
             batch,
             prefetch,
@@ -146,40 +143,11 @@ impl Dispatcher {
         room.min(self.ahead(handler).saturating_sub(queued(&self.queues[handler])))
     }
 
-    /// How many jobs of each handler to ask for. Handlers with a backlog share `most` evenly, and what one has no room for is the
-    /// others': the claim locks whatever it asks for, before it takes `most` of it.
+    /// How many jobs of each handler to ask for.
     fn limits(&mut self, most: u32, room: u32) -> Vec<u32> {
         let mut limits: Vec<u32> = (0..self.queues.len()).map(|handler| self.limit(handler, room).min(most)).collect();
-        let mut sharers = self.sharers(&mut limits, most);
-        sharers.sort_by_key(|handler| limits[*handler]);
-        let (mut left, mut others) = (most, u32::try_from(sharers.len()).unwrap_or(u32::MAX));
-        for handler in sharers {
-            limits[handler] = limits[handler].min(left.div_ceil(others));
-            left -= limits[handler];
-            others -= 1;
-        }
+        self.shares.divide(&mut limits, &self.backlog, most);
         limits
-    }
-
-    /// Which handlers with a backlog share this claim: as many as get a share that is worth its range, in turns; the others wait for
-    /// the next one. Entering a range costs the same for one job as for a hundred, and more where other workers' running jobs stand at
-    /// its head.
-    fn sharers(&mut self, limits: &mut [u32], most: u32) -> Vec<usize> {
-        let (mut sharers, mut left, first) = (Vec::new(), most, self.share_turn);
-        for place in 0..limits.len() {
-            let handler = (place + first) % limits.len();
-            if !self.backlog[handler] || limits[handler] == 0 {
-                continue;
-            }
-            if left == 0 {
-                limits[handler] = 0;
-                continue;
-            }
-            left = left.saturating_sub(limits[handler].min(SHARE));
-            sharers.push(handler);
-            self.share_turn = (handler + 1) % limits.len();
-        }
-        sharers
     }
 
     /// How many jobs of a handler there is room for. Without a backlog only what its free slots take, so that looking costs little;

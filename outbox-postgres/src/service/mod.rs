@@ -16,6 +16,7 @@ mod roster;
 mod run_due;
 mod scheduler;
 mod settler;
+mod shares;
 mod slot;
 mod underway;
 mod upkeep;
