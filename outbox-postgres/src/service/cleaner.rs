@@ -109,12 +109,15 @@ impl Cleaner {
         }
         let statements = self.outbox.statements();
         let depth = async |connection: &mut _| step::depth::depth(connection, statements).await;
-        match self.lane.run(COUNT_LIMIT, depth).await {
+        let counted = self.lane.run(COUNT_LIMIT, depth).await;
+        // One that is not waited for any more goes on at the server, for as long as this lane's statements may. Two at once would be worse.
+        let least = if matches!(counted, Err(LaneError::Deadline(_))) { VACUUM_LIMIT } else { COUNT_EVERY };
+        match counted {
             Ok(found) => self.outbox.inner().meters.depths(&found),
             // The gauge of when they were written tells.
             Err(error) => tracing::debug!(error = told(&error), "what waits was not counted"),
         }
-        self.count_at = Instant::now() + COUNT_EVERY.max(begun.elapsed() * COUNT_SHARE);
+        self.count_at = Instant::now() + least.max(begun.elapsed() * COUNT_SHARE);
     }
 
     async fn vacuum_if_worth_it(&mut self) {
