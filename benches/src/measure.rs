@@ -1,6 +1,6 @@
 //! What is read of a cell: one work done once by one side.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Done, Introduction};
 use crate::stats::Latency;
@@ -22,7 +22,7 @@ impl Unit {
 }
 
 /// One work, done once by one side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) side: String,
     pub(crate) round: u32,
@@ -31,10 +31,10 @@ pub(crate) struct Cell {
     #[serde(flatten)]
     pub(crate) done: Done,
     /// Of the single operations, where the contestant timed them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) latency_ms: Option<Latency>,
     /// The same of the second half, where the two are told apart.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) late_latency_ms: Option<Latency>,
     #[serde(flatten)]
     pub(crate) readings: Readings,
@@ -51,7 +51,7 @@ impl Cell {
 }
 
 /// What the conductor read beside it. `None`: the system or the server does not tell.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Readings {
     pub(crate) wal_bytes: u64,
     /// Of the contestant's process, user and system.

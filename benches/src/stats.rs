@@ -1,6 +1,6 @@
 //! Median and quartiles.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where the middle half of some values lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ impl Spread {
 }
 
 /// How long single operations took, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     pub(crate) n: usize,
     pub(crate) p50: f64,

@@ -2,6 +2,7 @@
 
 mod child;
 mod document;
+mod earlier;
 mod pages;
 mod peers;
 mod performance;
@@ -49,6 +50,10 @@ pub(crate) struct Arguments {
     /// between its two marks is replaced by this run, so that it is to be a run of all works.
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = pages::FOLDER)]
     write: Option<PathBuf>,
+    /// Works that this run does not do are those of an earlier one, from the file that its --json wrote: what takes hours can be measured in
+    /// parts.
+    #[arg(long, value_name = "FILE")]
+    join: Option<PathBuf>,
     /// Another program that does the works, by the protocol of benches/README.md.
     #[arg(long = "contestant", value_name = "NAME=PROGRAM")]
     contestants: Vec<String>,
@@ -92,6 +97,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let cells = measure(&mut stage, work, &contestants, of_work, pairs).await?;
         table::print_work(work, &cells);
         run.works.push((work, cells));
+    }
+    if let Some(file) = &arguments.join {
+        run.join(file)?;
     }
     let verdicts = run.verdicts();
     table::print_verdicts(&verdicts);
