@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Executor};
 use tokio::sync::{Mutex, Notify};
+use uuid::Uuid;
 
 use crate::error::told;
 use crate::lane::{Lane, LaneError};
@@ -22,6 +23,8 @@ pub(crate) struct Wake {
     /// Wakes the feed of its live streams, in the same way. Where there is none, a permit is all that it costs.
     pub(crate) live: Notify,
     channel: String,
+    /// What our own NOTIFY says, so that our own listener can tell it: whoever it is for here has been woken by the kick.
+    origin: String,
     /// No NOTIFY at all: poll-only mode.
     silent: bool,
     /// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
@@ -38,6 +41,7 @@ impl Wake {
             local: Notify::new(),
             live: Notify::new(),
             channel,
+            origin: Uuid::new_v4().simple().to_string(),
             silent,
             debounce,
             wanted: AtomicBool::new(false),
@@ -48,6 +52,11 @@ impl Wake {
 
     pub(crate) fn channel(&self) -> &str {
         &self.channel
+    }
+
+    /// Whether a NOTIFY with this text is our own.
+    pub(crate) fn sent(&self, text: &str) -> bool {
+        text == self.origin
     }
 
     /// Sends to one listener alone, to prove that it hears.
@@ -92,7 +101,7 @@ async fn notify(wake: Arc<Wake>) {
         let Ok(turn) = wake.sender.try_lock() else { return };
         let unsent = Unsent(&wake);
         while wake.wanted.swap(false, Ordering::SeqCst) {
-            if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}", wake.channel)).await {
+            if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}, '{}'", wake.channel, wake.origin)).await {
                 tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
             }
             tokio::time::sleep(wake.debounce).await;

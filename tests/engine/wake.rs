@@ -119,6 +119,34 @@ async fn an_idle_worker_claims_at_most_once_a_second() {
     worker.stop().await;
 }
 
+/// A publish costs a lone process one claim: its own NOTIFY, which comes back to it, is no reason to look again.
+#[tokio::test]
+async fn a_process_is_not_woken_by_its_own_notify() {
+    if skipped_behind_a_pooler(NOBODY_LISTENS) {
+        return;
+    }
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).poll_interval(HOUR).build().await.unwrap();
+    let worker = Worker::start(outbox);
+    listening(&floor).await;
+    let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
+    // Behind the claims of the start.
+    let event = ask(&elsewhere, "first", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    let before = proxy.all().count("claim");
+    for label in ["a", "b", "c"] {
+        let event = ask(&worker.outbox, label, []).await;
+        floor.until("desk.note", event, "succeeded").await;
+    }
+    // Notifications come in the order of their commits, so that ours have been heard before this one.
+    eventually("it has notified", async || (proxy.all().count("wake") > 0).then_some(())).await;
+    let event = ask(&elsewhere, "last", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    assert_eq!(proxy.all().count("claim") - before, 4);
+    worker.stop().await;
+}
+
 /// S1-8, B12: a thousand publishes in one transaction cause one NOTIFY; claiming, running and settling what they made due cause none;
 /// claims grow with batches and not with jobs.
 #[tokio::test]

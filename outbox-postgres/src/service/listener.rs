@@ -142,11 +142,13 @@ async fn connect(outbox: &Outbox, ears: Ears, own: &str) -> Result<PgListener, s
     Ok(listener)
 }
 
-/// Wakes whoever it listens for at each notification of others; one of our own only proves that the connection works.
+/// Wakes whoever it listens for at each notification of others. One to ourselves only proves that the connection works, and that of our own
+/// commits comes behind the kick that has already woken everybody here.
 async fn hear(outbox: &Outbox, ears: Ears, listener: &mut PgListener, own: &str, heard: &Notify) -> sqlx::Error {
     loop {
         match listener.try_recv().await {
             Ok(Some(notification)) if notification.channel() == own => heard.notify_one(),
+            Ok(Some(notification)) if outbox.inner().wake.sent(notification.payload()) => {}
             Ok(Some(_)) => ears.wake(outbox),
             Ok(None) => return sqlx::Error::Io(std::io::ErrorKind::ConnectionAborted.into()),
             Err(error) => return error,
