@@ -9,7 +9,9 @@ pub use outbox_core::serde;
 pub use outbox_core::subscriber::RequiredModule;
 pub use outbox_core::text::Text;
 pub use outbox_core::tick::VERSION as TICK_VERSION;
-pub use outbox_core::version::{AlsoAs, Downcast, Upcast, UpcastFrom, chain, earlier_versions, stored};
+pub use outbox_core::version::{
+    AlsoAs, Downcast, Upcast, UpcastFrom, chain, check as check_payload, earlier_versions, stored,
+};
 pub use outbox_core::{
     Backoff, Cadence, CatchUp, Event, EventDescriptor, EventId, FromDelivery, IdempotencyKey, Input, IntoOutcome, Job,
     JobDescriptor, Kind, Message, Outcome, Overlap, Place, Schedule, Settings, Shape, Source, SubjectId,

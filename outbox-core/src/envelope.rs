@@ -63,6 +63,10 @@ pub struct Metadata {
     /// W3C trace context, as the `tracestate` header carries it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
+    /// Where it was ingested from, when it was published elsewhere and came over a broker. Nothing that follows from it has it: that is
+    /// published here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// Anything else, as text by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
@@ -126,6 +130,7 @@ impl Metadata {
             tenant: self.tenant.or(other.tenant),
             traceparent: self.traceparent.or(other.traceparent),
             tracestate: self.tracestate.or(other.tracestate),
+            origin: self.origin.or(other.origin),
             headers,
         }
     }
@@ -148,6 +153,7 @@ impl Metadata {
             tenant: field(&fields, "tenant"),
             traceparent: field(&fields, "traceparent"),
             tracestate: field(&fields, "tracestate"),
+            origin: field(&fields, "origin"),
             headers: headers.keys().filter_map(|name| Some((name.clone(), field(&headers, name)?))).collect(),
         }
     }
@@ -203,7 +209,8 @@ impl Envelope {
     /// The context of a message that a handler of this one publishes.
     #[must_use]
     pub fn follow_up(&self) -> Metadata {
-        Metadata { correlation: Some(self.correlation()), causation: Some(self.id), ..self.metadata.clone() }
+        let (correlation, causation) = (Some(self.correlation()), Some(self.id));
+        Metadata { correlation, causation, origin: None, ..self.metadata.clone() }
     }
 }
 
@@ -353,14 +360,15 @@ mod tests {
     fn contexts() -> impl Strategy<Value = Metadata> {
         let causes = prop::option::of(any::<u128>().prop_map(|bits| EventId::from(uuid::Uuid::from_u128(bits))));
         let headers = prop::collection::btree_map(".{0,8}", ".{0,8}", 0..4);
-        (texts(), causes, texts(), texts(), texts(), texts(), headers).prop_map(
-            |(correlation, causation, actor, tenant, traceparent, tracestate, headers)| Metadata {
+        (texts(), causes, texts(), texts(), texts(), texts(), texts(), headers).prop_map(
+            |(correlation, causation, actor, tenant, traceparent, tracestate, origin, headers)| Metadata {
                 correlation,
                 causation,
                 actor,
                 tenant,
                 traceparent,
                 tracestate,
+                origin,
                 headers,
             },
         )

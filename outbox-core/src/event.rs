@@ -1,8 +1,10 @@
 //! Events: facts that happened, named in the past tense, published in the transaction that made them true.
 
+use crate::envelope::Payload;
 use crate::message::Message;
 use crate::shape::Shape;
 use crate::subscriber::Place;
+use crate::version::ReadError;
 
 /// A type marked `#[event("order.placed")]`.
 #[diagnostic::on_unimplemented(
@@ -42,6 +44,10 @@ pub struct EventDescriptor {
     pub version: u32,
     /// The version as which it is stored: an earlier one while `also_as` says so.
     pub stored_version: u32,
+    /// The versions that it is read from, its own first.
+    pub versions: &'static [u32],
+    /// Whether a payload of one of these versions is read as it.
+    pub check: fn(u32, &Payload) -> Result<(), ReadError>,
     /// The names of its fields on the wire.
     pub shape: fn() -> Shape,
     /// The Rust type, for people.

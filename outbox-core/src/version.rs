@@ -134,6 +134,14 @@ pub fn read<M: Message>(version: u32, payload: &Payload) -> Result<M, ReadError>
     }
 }
 
+/// Whether a payload that was stored as `version` is read as `M`; see [`read`].
+///
+/// # Errors
+/// As [`read`].
+pub fn check<M: Message>(version: u32, payload: &Payload) -> Result<(), ReadError> {
+    read::<M>(version, payload).map(drop)
+}
+
 /// The later version that a payload holds under its wire name.
 fn carried(payload: &Payload, wire_name: &str) -> Option<Payload> {
     // Most payloads hold none, and then nothing is read twice.

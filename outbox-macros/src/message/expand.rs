@@ -90,8 +90,15 @@ fn unique(message: &Message, name: &LitStr) -> TokenStream {
 pub(crate) fn registration(message: &Message) -> TokenStream {
     let Message { facade, kind, item, version, .. } = message;
     let (p, ident) = (facade.here(), &item.ident);
-    let (descriptor, stored_version) = match kind {
-        Kind::Event => (quote!(EventDescriptor), Some(quote!(stored_version: #p::stored::<#ident>(),))),
+    let (descriptor, of_events) = match kind {
+        Kind::Event => {
+            let versions = quote! {
+                stored_version: #p::stored::<#ident>(),
+                versions: <#ident as #p::Message>::VERSIONS,
+                check: #p::check_payload::<#ident>,
+            };
+            (quote!(EventDescriptor), Some(versions))
+        }
         Kind::Job => (quote!(JobDescriptor), None),
     };
     let place = place(&p);
@@ -99,7 +106,7 @@ pub(crate) fn registration(message: &Message) -> TokenStream {
         #p::inventory::submit! { #p::#descriptor {
             name: #ident::NAME,
             version: #version,
-            #stored_version
+            #of_events
             shape: #p::Shape::of::<#ident>,
             rust_type: ::core::any::type_name::<#ident>,
             place: #place,
