@@ -42,6 +42,7 @@ impl<T: Transport> RelayBuilder<T> {
             limits,
             confirm_timeout: Duration::from_secs(10),
             hold: Duration::from_secs(15),
+            forward_ingested: false,
         };
         Self { transport, settings }
     }
@@ -58,6 +59,14 @@ impl<T: Transport> RelayBuilder<T> {
     #[must_use]
     pub fn by_subject(mut self, by_subject: bool) -> Self {
         self.settings.routing.by_subject = by_subject;
+        self
+    }
+
+    /// Whether events go out that came in by ingest, from this broker or another. Unless said they do not, and their jobs end as discarded: what is
+    /// taken from a broker and sent to it again would go round for ever. Say it for a bridge between two brokers, of which no way leads back.
+    #[must_use]
+    pub fn forward_ingested(mut self, forward: bool) -> Self {
+        self.settings.forward_ingested = forward;
         self
     }
 
@@ -97,7 +106,7 @@ impl<T: Transport> RelayBuilder<T> {
     /// # Errors
     /// When a setting cannot be.
     pub fn build(self) -> Result<Relay<T>, SettingError> {
-        let Settings { source, routing, limits, confirm_timeout, hold } = &self.settings;
+        let Settings { source, routing, limits, confirm_timeout, hold, .. } = &self.settings;
         if source.is_empty() || source.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(SettingError::Source(source.clone()));
         }

@@ -7,8 +7,8 @@ use metrics::{Counter, Gauge, Histogram};
 use crate::circuit::Circuit;
 use crate::transport::{Confirmed, NotConfirmed};
 
-const OUTCOMES: [&str; 7] =
-    ["confirmed", "duplicate", "unroutable", "refused", "unsendable", "unanswered", "unreachable"];
+const OUTCOMES: [&str; 8] =
+    ["confirmed", "duplicate", "unroutable", "refused", "unsendable", "unanswered", "unreachable", "ingested"];
 
 /// The meters of one destination in this process.
 pub(crate) struct Meters {
@@ -45,6 +45,11 @@ impl Meters {
         self.seconds.record(took);
     }
 
+    /// One that is not sent, because it came in by ingest.
+    pub(crate) fn ingested(&self) {
+        self.outcomes[7].increment(1);
+    }
+
     pub(crate) fn circuit(&self, circuit: &Circuit) {
         self.pauses_in_a_row.set(f64::from(circuit.failures()));
         self.window.set(f64::from(circuit.window()));
@@ -57,7 +62,11 @@ pub(crate) struct Away(Gauge);
 impl Away {
     pub(crate) fn new(destination: &str) -> Self {
         let name = destination.to_owned();
-        Self(metrics::gauge!("outbox_relay_disconnected_timestamp_seconds", "destination" => name))
+        Self::by(metrics::gauge!("outbox_relay_disconnected_timestamp_seconds", "destination" => name))
+    }
+
+    pub(crate) fn by(gauge: Gauge) -> Self {
+        Self(gauge)
     }
 
     /// For so long already; `None` while it is there, which is written as away since never.

@@ -56,6 +56,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) confirm_timeout: Duration,
     pub(crate) hold: Duration,
+    pub(crate) forward_ingested: bool,
 }
 
 impl<T: Transport> Relay<T> {
@@ -89,7 +90,11 @@ impl<T: Transport> Relay<T> {
 
     /// Sends one event and waits for the broker's answer; what it answers is the outcome of the event's job.
     pub(crate) async fn send(&self, event: &Envelope, held_until: Instant, stop: &Cancellation) -> HandlerResult {
-        let Settings { source, routing, confirm_timeout, .. } = &self.0.settings;
+        let Settings { source, routing, confirm_timeout, forward_ingested, .. } = &self.0.settings;
+        if let Some(origin) = event.metadata.origin.as_deref().filter(|_| !forward_ingested) {
+            self.0.meters.ingested();
+            return Err(Failure::discard(format!("it came from `{origin}`, and is not sent on")).into());
+        }
         let message = Outgoing::of(event, source, routing).map_err(Failure::quarantine)?;
         let turn = self.turn(held_until, stop).await?;
         let sent_at = Instant::now();

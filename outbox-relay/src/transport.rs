@@ -169,6 +169,12 @@ impl Link {
         self.0.up.send_replace(false);
     }
 
+    /// Since when it is disconnected is written to this gauge from now on, at each change: seconds of Unix time, and infinity while it is
+    /// connected. For who consumes over it; a relay measures by itself.
+    pub fn measured_by(&self, gauge: metrics::Gauge) {
+        self.measured(Away::by(gauge));
+    }
+
     /// Its ups and downs are measured from now on.
     pub(crate) fn measured(&self, meter: Away) {
         let mut state = self.state();

@@ -190,3 +190,20 @@ async fn settings_that_cannot_be_are_refused() {
     assert!(refused.iter().all(Option::is_some), "{refused:?}");
     assert!(builder().build().is_ok());
 }
+
+/// What came in by ingest is not sent on, and its job ends as discarded: a relay of `*` makes no loop. Told to, it sends it.
+#[tokio::test(start_paused = true)]
+async fn what_came_in_by_ingest_is_not_sent_on_unless_told() {
+    let transport = Scripted::answering(Some(Ok(Confirmed::new())));
+    let mut ingested = envelope();
+    ingested.metadata.origin = Some("policy".to_owned());
+    let relay = relay(&transport);
+    let outcome = relay.send(&ingested, relay.held_until(), &Cancellation::new()).await;
+    let verdict = outcome.unwrap_err().downcast::<Failure>().unwrap().verdict();
+    assert_eq!((verdict, transport.calls()), (Verdict::Discard, 0));
+    send(&relay).await.unwrap();
+    assert_eq!(transport.calls(), 1, "what was published here is sent");
+    let bridge = Relay::builder(Arc::clone(&transport), "/bridge").forward_ingested(true).build().unwrap();
+    bridge.send(&ingested, bridge.held_until(), &Cancellation::new()).await.unwrap();
+    assert_eq!(transport.calls(), 2);
+}
