@@ -76,6 +76,8 @@
 //! | `outbox-core` | the words and rules: traits, descriptors, names, registry, retry policy, outcomes; no clock, no runtime, no database |
 //! | `outbox-macros` | the attributes |
 //! | `outbox-postgres` | the engine: publish, claim, run, settle |
+//! | `outbox-relay`, `outbox-ingest` | events to a message broker, and from one |
+//! | `outbox-nats`, `outbox-amqp` | the brokers: NATS JetStream, RabbitMQ |
 //! | `outbox-axum` | live streams as server-sent events of axum |
 //! | `outbox-testing` | for tests: a throwaway PostgreSQL, a schema a test, drain and assertions |
 //! | `outbox-webhooks` | events to endpoints that users enter, signed and retried; and a verifier for receivers |
@@ -94,8 +96,8 @@ pub use outbox_core::{
     Attempt, Backoff, Batch, BatchItem, BatchJob, BatchOutcomes, BoxError, Cadence, CatchUp, Change, Changes,
     ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard,
     HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message, Metadata, MissingState, Omitted, Outcome,
-    Overlap, ParseIdError, ParseWireNameError, Payload, ReadError, Registry, Requirement, Requirements, Schedule,
-    Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked, Verdict, WireName,
+    Overlap, ParseIdError, ParseWireNameError, Payload, QuarantineId, ReadError, Registry, Requirement, Requirements,
+    Schedule, Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked, Verdict, WireName,
 };
 #[doc = include_str!("docs/changes.md")]
 pub use outbox_macros::Changes;
@@ -114,7 +116,7 @@ pub use outbox_postgres::{
     Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing,
     PublishingAll, RanDue, Reconcile, Reconciled, Reconciliation, Refusal, Replay, Replayed, Retention, Roles,
     RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault, ShutDown, Started,
-    Supervisor, SupervisorError, Tx, Unclaimed, context, health, migrate, migrate_schema, shutdown_signal,
+    Supervisor, SupervisorError, Tx, Unclaimed, context, health, ingest, migrate, migrate_schema, shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

@@ -34,8 +34,8 @@ begin
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select max(version) into found_version from migration;
-  if found_version < 15 then
-    raise exception 'the tables in % are at version %, and the roles need version 15', current_schema(), found_version
+  if found_version < 16 then
+    raise exception 'the tables in % are at version %, and the roles need version 16', current_schema(), found_version
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select c.relowner::regrole::text as owner, pg_has_role(current_user, c.relowner, 'usage') as ok into it
@@ -71,7 +71,8 @@ begin
     with shown (relation, columns) as (values
       ('event', 'id, occurred_at, xid, event_version, event_type, subject_type'),
       ('job',   'id, event_id, claim_id, locked_by, available_at, created_at, locked_at, completed_at, ordering_no, payload_version, '
-                'attempts, max_attempts, crashes, priority, status, job_type, reason, last_error')
+                'attempts, max_attempts, crashes, priority, status, job_type, reason, last_error'),
+      ('quarantine', 'id, event_id, first_at, last_at, times, event_version, source, class, reason, event_type')
     ),
     jobs (relation) as (values ('job'), ('job_live'), ('job_succeeded'), ('job_failed')),
     publishing (privilege, target) as (values
@@ -86,7 +87,7 @@ begin
     ),
     looking (privilege, target) as (
       values ('select', 'migration'), ('select', 'subscription'), ('select', 'worker'), ('select', 'attempt'), ('select', 'schedule'), ('select', 'lease')
-      union all select format('select (%s)', columns), relation from shown where relation = 'event'
+      union all select format('select (%s)', columns), relation from shown where relation in ('event', 'quarantine')
       union all select format('select (%s)', s.columns), j.relation from jobs j join shown s on s.relation = 'job'
     )
     select 'publisher' as role, * from publishing
@@ -96,6 +97,9 @@ begin
     union all values
       ('worker', 'select', 'event'),
       ('worker', 'select, insert, update, delete', 'job_live'),
+      -- An event that comes over a broker occurred where it was published.
+      ('worker', 'insert (occurred_at)', 'event'),
+      ('worker', 'select, insert, update, delete', 'quarantine'),
       ('worker', 'insert', 'job_succeeded'),
       ('worker', 'insert', 'job_failed'),
       ('worker', 'insert', 'attempt'),
@@ -123,6 +127,8 @@ begin
       ('admin', 'update (paused_at, next_tick)', 'schedule'),
       -- To end one whose owner does not.
       ('admin', 'update (holder, expires_at)', 'lease'),
+      -- To discard. What is redriven becomes an event, which takes a worker's rights.
+      ('admin', 'delete', 'quarantine'),
       ('admin', 'execute', 'function run_schedule(text, uuid)'),
       ('admin', 'execute', 'function redrive(uuid, boolean)'),
       ('admin', 'execute', 'function cancel(uuid, text)')
@@ -130,7 +136,7 @@ begin
     union all select 'worker', 'maintain', 'job_live' where current_setting('server_version_num')::int >= 170000
     union all select 'admin', 'select', relation
     from unnest(array['migration', 'subscription', 'worker', 'attempt', 'event', 'erasure', 'job', 'job_live', 'job_succeeded',
-                      'job_failed', 'publish_key', 'inbox', 'retention', 'schedule', 'lease', 'sequence catalogue_fence']) as t (relation)
+                      'job_failed', 'publish_key', 'inbox', 'retention', 'schedule', 'lease', 'quarantine', 'sequence catalogue_fence']) as t (relation)
   loop
     execute format('grant %s on %s to %I', it.privilege, it.target, prefix || '_' || it.role);
   end loop;

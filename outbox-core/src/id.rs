@@ -109,6 +109,10 @@ id! {
     /// The id of a job: one handler's execution of one event, or of one command.
     JobId
 }
+id! {
+    /// The id of a message in quarantine.
+    QuarantineId
+}
 
 #[cfg(test)]
 mod tests {

@@ -56,7 +56,7 @@ pub use envelope::{Envelope, Metadata, Payload, Subject};
 pub use event::{Event, EventDescriptor, SubjectId};
 pub use extract::{Attempt, FromDelivery, Input, State};
 pub use failure::{BoxError, Failure, HandlerResult, Verdict};
-pub use id::{EventId, JobId, ParseIdError};
+pub use id::{EventId, JobId, ParseIdError, QuarantineId};
 pub use idempotency::{Guard, IdempotencyKey};
 pub use inventory;
 pub use job::{Job, JobDescriptor};

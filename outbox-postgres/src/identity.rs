@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use outbox_core::{EventId, JobId};
+use outbox_core::{EventId, JobId, QuarantineId};
 use ulid::{Generator, Ulid};
 use uuid::Uuid;
 
@@ -27,6 +27,10 @@ pub(crate) fn event() -> EventId {
 
 pub(crate) fn job() -> JobId {
     JobId::from_ulid(next(&mut generator()))
+}
+
+pub(crate) fn quarantine() -> QuarantineId {
+    QuarantineId::from_ulid(next(&mut generator()))
 }
 
 /// Ids for so many jobs, one behind the other.

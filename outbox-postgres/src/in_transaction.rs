@@ -13,6 +13,7 @@ use sqlx::{Connection, PgConnection};
 
 use crate::cancellation::Cancellation;
 use crate::error::PublishError;
+use crate::outbox::Outbox;
 use crate::publish::{Batch, Published, Row};
 use crate::scope::{self, Scope};
 use crate::step;
@@ -104,7 +105,8 @@ async fn run(
         let envelope = Arc::new(envelope(batch, row, answer));
         for subscriber in subscribers {
             last = Some(*subscriber);
-            call(connection, batch, subscriber, &envelope).await.map_err(|error| failed(batch, subscriber, error))?;
+            let called = call(connection, &batch.outbox, subscriber, &envelope).await;
+            called.map_err(|error| failed(batch, subscriber, error))?;
         }
     }
     let Some(last) = last else { return Ok(()) };
@@ -117,6 +119,36 @@ async fn run(
 }
 
 const ENDED: &str = "it ended the transaction that it was given (a COMMIT or ROLLBACK in raw SQL)";
+
+/// Runs subscribers for one event that came over a broker, behind the caller's savepoint: the inner result is what one of them said.
+pub(crate) async fn run_for(
+    connection: &mut PgConnection,
+    outbox: &Outbox,
+    subscribers: &[&'static SubscriberDescriptor],
+    envelope: &Arc<Envelope>,
+) -> Result<Result<(), String>, sqlx::Error> {
+    let statements = outbox.statements();
+    let longest = subscribers.iter().map(|one| one.settings.timeout).max().unwrap_or_default();
+    let bound = step::bound::bound(connection, statements, longest.saturating_add(GRACE)).await?;
+    for subscriber in subscribers {
+        let said = |error: String| format!("the in-transaction subscriber `{}`: {error}", subscriber.name);
+        let versions = match subscriber.versions {
+            Versions::Any => None,
+            Versions::Only(versions) => Some(versions),
+        };
+        if versions.is_some_and(|versions| !versions.contains(&envelope.version)) {
+            return Ok(Err(said(format!("it does not take version {} of the event", envelope.version))));
+        }
+        if let Err(error) = call(connection, outbox, subscriber, envelope).await {
+            return Ok(Err(said(error)));
+        }
+    }
+    match step::bound::lift(connection, statements, &bound).await {
+        Ok(Lifted::Same) => Ok(Ok(())),
+        Ok(Lifted::Other) => Ok(Err(ENDED.to_owned())),
+        Err(_) => Ok(Err("an in-transaction subscriber left the transaction aborted".to_owned())),
+    }
+}
 
 /// The event as a worker would hand it over.
 fn envelope(batch: &Batch, row: &Row, answer: &Answer) -> Envelope {
@@ -134,7 +166,7 @@ fn envelope(batch: &Batch, row: &Row, answer: &Answer) -> Envelope {
 /// One subscriber for one event. Its error as a text, when it has one.
 async fn call(
     connection: &mut PgConnection,
-    batch: &Batch,
+    outbox: &Outbox,
     subscriber: &'static SubscriberDescriptor,
     envelope: &Arc<Envelope>,
 ) -> Result<(), String> {
@@ -142,8 +174,8 @@ async fn call(
     let items = [Item { envelope: Arc::clone(envelope), attempt: 1, key }];
     let mut runtime = TypeMap::default();
     runtime.insert(Cancellation::new());
-    let delivery = Delivery::new(&items, batch.outbox.state(), &runtime).with_connection::<PgConnection>(connection);
-    let scope = Scope::in_transaction(batch.outbox.clone(), Arc::clone(envelope));
+    let delivery = Delivery::new(&items, outbox.state(), &runtime).with_connection::<PgConnection>(connection);
+    let scope = Scope::in_transaction(outbox.clone(), Arc::clone(envelope));
     let call = scope.run(catch_panic(move || (subscriber.call)(delivery)));
     match tokio::time::timeout(subscriber.settings.timeout, call).await {
         Ok(Ok(Outcome::Done | Outcome::Skipped)) => Ok(()),

@@ -39,6 +39,7 @@ mod hand_over;
 pub mod health;
 mod identity;
 mod in_transaction;
+pub mod ingest;
 mod jsonb;
 mod lane;
 mod live;

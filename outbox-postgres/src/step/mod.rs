@@ -14,12 +14,14 @@ pub(crate) mod declare;
 pub(crate) mod depth;
 pub(crate) mod enqueue;
 pub(crate) mod failed;
+pub(crate) mod ingest;
 pub(crate) mod lease;
 pub(crate) mod live;
 pub(crate) mod look;
 pub(crate) mod partition;
 pub(crate) mod prune;
 pub(crate) mod publish;
+pub(crate) mod quarantine;
 pub(crate) mod recover;
 pub(crate) mod redrive;
 pub(crate) mod register;
@@ -71,12 +73,19 @@ statements!(
     depth,
     enqueue,
     failed,
+    ingest,
     lift,
     live,
     live_open,
     look,
     publish,
     publish_keyed,
+    quarantine,
+    quarantine_again,
+    quarantine_get,
+    quarantine_list,
+    quarantine_remove,
+    quarantine_take,
     recover,
     register,
     renew,

@@ -35,6 +35,7 @@ async fn a_reader_sees_everything_but_payloads() {
             "select id, event_type, occurred_at from :schema.event",
             "select * from :schema.subscription",
             "select * from :schema.schedule",
+            "select id, source, class, reason, event_id, event_type, event_version, times, first_at, last_at from :schema.quarantine",
         ],
     )
     .await;
@@ -51,6 +52,11 @@ async fn a_reader_sees_everything_but_payloads() {
             "select metadata from :schema.event",
             "select subject_id from :schema.event",
             "select id from :schema.event where payload = '{}'",
+            "select body from :schema.quarantine",
+            "select headers from :schema.quarantine",
+            "select from :schema.quarantine where body = ''",
+            "delete from :schema.quarantine",
+            "update :schema.quarantine set times = 9",
             "select from :schema.publish_key",
             "select from :schema.inbox",
             "select :schema.run_schedule('night.scan')",
@@ -109,6 +115,8 @@ async fn an_admin_redrives_cancels_retires_and_reads_payloads() {
             "select * from :schema.job_failed",
             "select * from :schema.job_succeeded",
             "select * from :schema.attempt, :schema.worker, :schema.subscription, :schema.inbox, :schema.publish_key, :schema.erasure",
+            "select * from :schema.quarantine",
+            "delete from :schema.quarantine where id = gen_random_uuid()",
         ],
     )
     .await;
@@ -121,6 +129,7 @@ async fn an_admin_redrives_cancels_retires_and_reads_payloads() {
             "insert into :schema.job_failed (id) values (null)",
             "insert into :schema.event (id) values (null)",
             "delete from :schema.subscription",
+            "update :schema.quarantine set body = ''",
             "update :schema.subscription set max_attempts = 1",
             "update :schema.schedule set cadence = 'every 1s'",
             "update :schema.worker set dead_at = now()",

@@ -1,5 +1,7 @@
 //! A worker runs the whole engine, and removes no history.
 
+use outbox::Envelope;
+use outbox::ingest::{Arrival, QuarantineClass, Redriven, Taken, Unfit};
 use outbox_testing::eventually;
 use sqlx::Executor;
 use sqlx::types::Uuid;
@@ -9,6 +11,41 @@ use crate::linkage::only_events;
 use crate::logs::Logs;
 
 use super::granted::{FOR_THE_OWNER, Granted};
+
+/// A worker takes events from a broker, such as are days old too, keeps what is none, redrives it and discards it.
+#[tokio::test]
+async fn a_worker_ingests_and_redrives() {
+    let it = Granted::new().await;
+    let outbox = it.floor.outbox_on(it.member("worker").await, &["desk.note"]).build().await.unwrap();
+    let event = |id: &str| Envelope {
+        id: id.parse().unwrap(),
+        name: "work.asked".to_owned(),
+        version: 1,
+        occurred_at: std::time::SystemTime::UNIX_EPOCH.into(),
+        subject: outbox::Subject::default(),
+        metadata: outbox::Metadata::new(),
+        payload: outbox::Payload::from_json(r#"{"label":"a","plan":[]}"#),
+    };
+    let unfit = Unfit {
+        class: QuarantineClass::Undecodable,
+        reason: "it is odd".to_owned(),
+        event_id: None,
+        event_type: None,
+        event_version: None,
+    };
+    let arrival = |digest, read| Arrival { digest: [digest; 32], headers: "{}", body: b"{}", read };
+    let odd =
+        [arrival(1, Ok(event("01ARZ3NDEKTSV4RRFFQ69G5FAV"))), arrival(2, Err(unfit.clone())), arrival(3, Err(unfit))];
+    let taken = outbox.ingestion("broker").store(&odd).await.unwrap();
+    assert_eq!(taken[0], Taken::Stored { jobs: 1 });
+    let kept: Vec<_> =
+        taken.iter().filter_map(|one| if let Taken::Quarantined { id, .. } = one { Some(*id) } else { None }).collect();
+    assert_eq!(kept.len(), 2);
+    let other = event("01ARZ3NDEKTSV4RRFFQ69G5FAW");
+    let redriven = outbox.redrive_quarantined(&kept[..1], false, &|_, _| Ok(other.clone())).await.unwrap();
+    assert_eq!(redriven, [Redriven::Stored { event_id: other.id, jobs: 1 }]);
+    assert_eq!(outbox.discard_quarantined(&kept).await.unwrap(), kept[1..]);
+}
 
 /// A worker declares, claims, runs handlers of each kind, settles, retries, publishes follow-ups, takes over from the dead,
 /// backfills and makes partitions, and meets no refusal.
