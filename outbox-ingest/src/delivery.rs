@@ -51,7 +51,7 @@ pub(crate) struct Message {
 pub(crate) enum Value {
     /// Text.
     Text(String),
-    /// Bytes that are no UTF-8, or a value of the broker's protocol that is no text. What it holds is not kept.
+    /// Bytes that are no UTF-8 or hold a NUL, or a value of the broker's protocol that is no text. What it holds is not kept.
     Undecodable,
 }
 
@@ -116,7 +116,10 @@ impl Delivery {
 
 impl Value {
     fn of(bytes: Vec<u8>) -> Self {
-        String::from_utf8(bytes).map_or(Self::Undecodable, Self::Text)
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Self::Text(text),
+            _ => Self::Undecodable,
+        }
     }
 }
 
@@ -139,6 +142,16 @@ impl fmt::Debug for Message {
 pub(crate) struct Acknowledgement(Box<dyn Erased>);
 
 type Said = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
+
+impl Acknowledgement {
+    pub(crate) async fn acknowledge(self) -> Result<(), BoxError> {
+        self.0.acknowledge().await
+    }
+
+    pub(crate) async fn give_back(self) -> Result<(), BoxError> {
+        self.0.give_back().await
+    }
+}
 
 trait Erased: Send {
     fn acknowledge(self: Box<Self>) -> Said;

@@ -1,0 +1,7 @@
+use outbox_ingest::Acknowledge;
+
+async fn handle(delivery: outbox_ingest::Delivery) {
+    let _ = Acknowledge::acknowledge(delivery).await;
+}
+
+fn main() {}
