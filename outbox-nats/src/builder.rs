@@ -15,7 +15,7 @@ use crate::supervise::supervise;
 use crate::topology::Topology;
 
 /// How long a server that says nothing is believed to be there, twice over.
-const PING: Duration = Duration::from_secs(10);
+pub(crate) const PING: Duration = Duration::from_secs(10);
 /// As many acknowledgements as may be waited for, also of messages that the relay has given up: more than any window.
 const MOST_WAITED_FOR: usize = 100_000;
 

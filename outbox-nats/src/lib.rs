@@ -3,6 +3,7 @@
 mod answer;
 mod builder;
 mod nats;
+mod source;
 mod supervise;
 mod topology;
 
@@ -11,5 +12,6 @@ pub use async_nats;
 pub use self::{
     builder::{NatsBuilder, NatsError},
     nats::Nats,
+    source::{ConsumerError, NatsSource, NatsSourceBuilder},
     topology::{Topology, TopologyError},
 };

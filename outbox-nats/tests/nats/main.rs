@@ -7,6 +7,7 @@ mod outage;
 mod refused;
 mod relay;
 mod server;
+mod source;
 mod topology;
 
 // The clauses of the contract, each a test.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox::{EventId, Metadata, Outbox, event};
+use outbox::{EventId, Metadata, Outbox, Registry, event};
 use outbox_nats::Nats;
 use outbox_relay::contract::{Broker as _, Stored};
 use outbox_relay::{Relay, RelayBuilder};
@@ -50,7 +50,8 @@ impl Floor {
         nats.ready(outbox_relay::contract::PATIENCE).await.unwrap();
         let relay = settings(Relay::builder(nats, "/shop").prefix("shop")).build().unwrap();
         let sandbox = Sandbox::new().await;
-        let outbox = sandbox.outbox().state(relay.clone()).build().await.unwrap();
+        let registry = Registry::linked().with_subscribers(|one| one.name != "billing.book");
+        let outbox = sandbox.outbox().registry(registry).state(relay.clone()).build().await.unwrap();
         Self { sandbox, server, outbox, relay }
     }
 
