@@ -137,6 +137,15 @@ impl<'c> Enqueuing<'c> {
         self.set(|order| order.metadata.correlation = Some(correlation.into()))
     }
 
+    /// W3C trace context, as the headers `traceparent` and `tracestate` carry it: of the span that enqueues, where the context around it has
+    /// that of the request.
+    pub fn trace(self, traceparent: impl Into<String>, tracestate: Option<String>) -> Self {
+        self.set(|order| {
+            order.metadata.traceparent = Some(traceparent.into());
+            order.metadata.tracestate = tracestate;
+        })
+    }
+
     /// Anything else that its handler should see, as text by name.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(|order| drop(order.metadata.headers.insert(name.into(), value.into())))

@@ -256,6 +256,15 @@ macro_rules! context_setters {
                 self.metadata(|metadata| metadata.correlation = Some(correlation.into()))
             }
 
+            /// W3C trace context, as the headers `traceparent` and `tracestate` carry it: of the span that publishes, where the context
+            /// around it has that of the request.
+            pub fn trace(self, traceparent: impl Into<String>, tracestate: Option<String>) -> Self {
+                self.metadata(|metadata| {
+                    metadata.traceparent = Some(traceparent.into());
+                    metadata.tracestate = tracestate;
+                })
+            }
+
             /// Anything else that handlers should see, as text by name.
             pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.metadata(|metadata| drop(metadata.headers.insert(name.into(), value.into())))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use outbox::{BoxError, Cancellation, Envelope, Failure, HandlerResult};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{Instrument as _, Span, field};
 
 use crate::builder::RelayBuilder;
 use crate::circuit::{Admission, Circuit, Limits, Silence, Ticket};
@@ -98,12 +99,29 @@ impl<T: Transport> Relay<T> {
         let message = Outgoing::of(event, source, routing).map_err(Failure::quarantine)?;
         let turn = self.turn(held_until, stop).await?;
         let sent_at = Instant::now();
-        let answer = timeout(*confirm_timeout, self.0.transport.publish(&message)).await;
+        let publishing = self.0.transport.publish(&message).instrument(self.span(event, &message));
+        let answer = timeout(*confirm_timeout, publishing).await;
         let answer = answer.unwrap_or(Err(NotConfirmed::NoAnswer(*confirm_timeout)));
         self.0.meters.answered(&answer, sent_at.elapsed());
         let outcome = turn.ended(answer);
         self.0.meters.circuit(&self.circuit());
         outcome
+    }
+
+    /// What its transport logs of a message stands in this span, which belongs to the trace of the request that set it in motion.
+    fn span(&self, event: &Envelope, message: &Outgoing) -> Span {
+        let span = tracing::info_span!(
+            "relay",
+            destination = self.0.transport.destination(),
+            message = event.name,
+            id = message.id_text(),
+            route = message.route(),
+            traceparent = field::Empty,
+        );
+        if let Some(traceparent) = &event.metadata.traceparent {
+            span.record("traceparent", traceparent);
+        }
+        span
     }
 
     /// Waits until one more message may go, at most until `held_until`.

@@ -2,7 +2,7 @@
 
 use outbox::Metadata;
 
-use crate::floor::{Do, Floor, ask, fail};
+use crate::floor::{Asked, Do, Floor, ask, fail};
 use crate::logs::Logs;
 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -46,4 +46,27 @@ async fn a_follow_up_is_of_the_same_trace() {
          and metadata->>'correlation' = 'request 7'"
     );
     assert_eq!(floor.sandbox.number(&same).await, 2);
+}
+
+/// S2-65: a publish, and an enqueue, can say the span that it happens in; it goes on with that one, and not with its request's.
+#[tokio::test]
+async fn a_publish_can_say_its_own_span() {
+    const SPAN: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["till.book"]).build().await.unwrap();
+    let context = Metadata::new().trace(TRACE, Some("vendor=1".to_owned()));
+    let publishing = async {
+        let mut tx = outbox.begin().await.unwrap();
+        outbox
+            .publish(&mut tx, &Asked { label: "a".to_owned(), plan: vec![Do::Succeed] })
+            .trace(SPAN, None)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    };
+    outbox.scope_with(context, publishing).await;
+    let said = format!(
+        "select count(*) from :schema.event where metadata->>'traceparent' = '{SPAN}' and not metadata ? 'tracestate'"
+    );
+    assert_eq!(floor.sandbox.number(&said).await, 1);
 }
