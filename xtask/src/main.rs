@@ -4,9 +4,11 @@
 mod arguments;
 mod artifacts;
 mod bench;
+mod brokers;
 mod chaos;
 mod child;
 mod demo;
+mod fleet;
 mod mechanisms;
 mod postgres;
 mod previous;
@@ -44,6 +46,10 @@ The project's own commands. None needs a database to be there.
 * cargo xtask solopm [--listen 127.0.0.1:3000]
                                       Run the SoloPM example with its database, mail server and receiver of webhooks, and
                                       print its address. Ctrl-C ends all of it.
+* cargo xtask fleet [--broker nats|rabbitmq] [--json] [--rate 40] [--outage 12] [ARGUMENT..]
+                                      Run the fleet example: two services and a broker, in about a minute and a half, with everything
+                                      that can happen to them, and the proof that nothing was lost or doubled. The broker is
+                                      found on this machine, or installed by apt as root. --json: one object on one line.
 * cargo xtask soak [--runs 20] [--seed 1] [--limit 300] [ARGUMENT..]
                                       Run the demo many times, each with a kill at another point, and check the proof
                                       of each. --limit: seconds a run may take. Other arguments go to the demo.
@@ -86,6 +92,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "proofs" => proofs::command(arguments),
         "demo" => demo::command(arguments),
         "solopm" => solopm::command(&arguments),
+        "fleet" => fleet::command(arguments),
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "chaos" => chaos::command(arguments),

@@ -1,6 +1,5 @@
 //! `cargo xtask test`: all tests against one PostgreSQL, with one sum at the end.
 
-mod brokers;
 mod browser;
 mod libtest;
 mod matrix;
@@ -17,7 +16,7 @@ use outbox_testing::server::{Server, URL_VARIABLES};
 use crate::arguments::take_flag;
 use crate::artifacts::{self, Artifact};
 use crate::workspace::cargo;
-use crate::{Outcome, child};
+use crate::{Outcome, brokers, child};
 use run::Run;
 
 /// Runs the tests; arguments that are not ours go to `cargo test`.
@@ -38,7 +37,7 @@ pub(crate) fn run_all(arguments: &[String]) -> Outcome {
 /// Runs the tests and prints their sum.
 fn run_tests(arguments: &[String], environment: &[(&str, PathBuf)]) -> Result<(ExitStatus, Run), Box<dyn Error>> {
     let artifacts = build(arguments)?;
-    brokers::obtain(&artifacts);
+    brokers::obtain_for(&artifacts);
     let server = server()?;
     let mut tests = cargo_test(&[], arguments);
     tests.env(URL_VARIABLES[0], server.url()).envs(environment.iter().map(|(name, value)| (name, value)));
