@@ -94,17 +94,13 @@ impl<S: Source> Ingest<S> {
             acknowledgements.push(acknowledgement);
         }
         let _held = Held::of(self, in_hand.len());
-        match self.store(ingestion, &in_hand, stop).await {
-            Some(taken) => {
-                self.stored(&in_hand, &taken, began);
-                self.acknowledge(acknowledgements).await;
-                true
-            }
-            None => {
-                self.give_back(acknowledgements).await;
-                false
-            }
-        }
+        let Some(taken) = self.store(ingestion, &in_hand, stop).await else {
+            self.give_back(acknowledgements).await;
+            return false;
+        };
+        self.stored(&in_hand, &taken, began);
+        self.acknowledge(acknowledgements).await;
+        true
     }
 
     /// Tries until the batch is stored, or has been held for long enough, or the ingest is to stop.

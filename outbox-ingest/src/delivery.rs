@@ -35,7 +35,7 @@ pub struct Delivery {
 /// What came, without the right to acknowledge it.
 #[derive(Clone, Default)]
 pub(crate) struct Message {
-    pub(crate) message_id: Option<String>,
+    pub(crate) broker_id: Option<String>,
     pub(crate) route: String,
     pub(crate) content_type: Option<String>,
     /// By name, `type` for CloudEvents' `ce-type`, in the order in which they came.
@@ -66,7 +66,7 @@ impl Delivery {
     /// The message's id as the broker knows it (`Nats-Msg-Id`, AMQP's `message-id`), for messages that say none by CloudEvents.
     #[must_use]
     pub fn message_id(mut self, id: impl Into<String>) -> Self {
-        self.message.message_id = Some(id.into());
+        self.message.broker_id = Some(id.into());
         self
     }
 

@@ -44,7 +44,7 @@ impl Kept {
         }
         let own = [
             (CONTENT_TYPE, message.content_type.clone()),
-            (MESSAGE_ID, message.message_id.clone()),
+            (MESSAGE_ID, message.broker_id.clone()),
             (ROUTE, Some(message.route.clone()).filter(|route| !route.is_empty())),
         ];
         for (name, value) in own {

@@ -25,7 +25,7 @@ pub async fn what_was_published_arrives_intact<O: Origin>() {
     let come = &delivery.message;
     assert_eq!(come.body.as_ref(), first.body);
     assert_eq!(come.content_type.as_deref(), Some("application/json"));
-    assert_eq!(come.message_id.as_deref(), Some(first.id()));
+    assert_eq!(come.broker_id.as_deref(), Some(first.id()));
     let trace = first.traceparent.map(Value::Text);
     let header = |name: &str| come.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.clone());
     assert_eq!(header("traceparent"), trace);

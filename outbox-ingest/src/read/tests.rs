@@ -3,6 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::delivery::{Message, Value};
 
+/// Attributes, body, and words of the reason.
+type Odd<'a> = (&'a [(&'a str, &'a str)], &'a [u8], &'a str);
+
 const ID: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
 fn kept(attributes: &[(&str, &str)]) -> Kept {
@@ -56,7 +59,7 @@ fn an_event_is_read_with_its_context() {
 /// S2-32: each reason has its class, and none quotes the body.
 #[test]
 fn what_is_no_event_says_why() {
-    let undecodable: [(&[(&str, &str)], &[u8], &str); 7] = [
+    let undecodable: [Odd<'_>; 7] = [
         (&[("specversion", "0.3")], b"{}", "version `0.3` of CloudEvents"),
         (&[("type", "-")], b"{}", "says no type"),
         (&[("time", "yesterday")], b"{}", "time `yesterday`"),
@@ -94,7 +97,7 @@ fn a_header_that_is_no_text_is_said_by_name() {
 
 #[test]
 fn a_broker_s_own_id_stands_in() {
-    let message = Message { message_id: Some(ID.to_owned()), ..Message::default() };
+    let message = Message { broker_id: Some(ID.to_owned()), ..Message::default() };
     let mut message = message;
     message.attributes.push(("type".to_owned(), Value::Text("order.placed.v1".to_owned())));
     assert_eq!(read(&Kept::of(&message), b"{}").unwrap().id.to_string(), ID);

@@ -135,10 +135,10 @@ impl Fake {
         state.most_in_hand = state.most_in_hand.max(state.in_hand);
         state.receives += usize::from(count > 0);
         drop(state);
-        taken.into_iter().map(|(message, again)| self.delivery(message, again)).collect()
+        taken.into_iter().map(|(message, again)| self.delivery(&message, again)).collect()
     }
 
-    fn delivery(&self, message: Sent, again: bool) -> Delivery {
+    fn delivery(&self, message: &Sent, again: bool) -> Delivery {
         let mut delivery = Delivery::new(message.body.clone(), Word { fake: self.clone(), message: message.clone() })
             .content_type("application/json")
             .route("fake.route")

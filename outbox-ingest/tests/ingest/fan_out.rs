@@ -94,7 +94,7 @@ async fn an_old_event_and_a_new_subscriber_do_not_miss_each_other() {
     let activation =
         format!("update {} set retired_at = null where handler = 'billing.note'", floor.sandbox.table("subscription"));
     let activation = Session::write(&url, &activation).await.unwrap();
-    let ingest = floor.ingest_with(|builder| builder.hold(Duration::from_secs(60)));
+    let ingest = floor.ingest_with(|builder| builder.hold(Duration::from_mins(1)));
     let running = Running::start(&ingest, &outbox);
     floor.fake.send(&Sent::event("01ARZ3NDEKTSV4RRFFQ69G5FAV", "policy.created.v1", r#"{"number":"p1"}"#));
     outbox_testing::eventually("it is in hand", async || (ingest.status().held == 1).then_some(())).await;

@@ -182,7 +182,7 @@ impl Running {
 
     pub async fn stop(self) {
         self.stop.notify_one();
-        tokio::time::timeout(Duration::from_secs(60), self.task).await.expect("it ends").unwrap();
+        tokio::time::timeout(Duration::from_mins(1), self.task).await.expect("it ends").unwrap();
     }
 
     /// As a process that is killed.

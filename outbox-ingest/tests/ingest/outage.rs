@@ -85,7 +85,7 @@ async fn stopping_is_bounded() {
     let url = Sandbox::url().await;
     let lock = Session::lock_table(&url, &floor.sandbox.table("job_live"), "access exclusive").await.unwrap();
     let ingest =
-        floor.ingest_with(|builder| builder.shutdown(Duration::from_millis(100)).hold(Duration::from_secs(600)));
+        floor.ingest_with(|builder| builder.shutdown(Duration::from_millis(100)).hold(Duration::from_mins(10)));
     let running = Running::start(&ingest, &outbox);
     floor.fake.send_all(&policies(5));
     floor.until_somebody_waits().await;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Statements;
 use crate::identity;
-use crate::ingest::{Arrival, Quarantined, Selection, Unfit};
+use crate::ingest::{Arrival, QuarantineClass, Quarantined, Selection, Unfit};
 
 /// The row that a message has.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ pub(crate) async fn list(
     let rows = sqlx::query(statements.quarantine_list.text())
         .bind(behind.map(QuarantineId::as_uuid))
         .bind(&selection.source)
-        .bind(selection.class.map(|class| class.as_str()))
+        .bind(selection.class.map(QuarantineClass::as_str))
         .bind(&selection.event_type)
         .bind(ids)
         .bind(i32::try_from(most).unwrap_or(i32::MAX))

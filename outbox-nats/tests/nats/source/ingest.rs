@@ -53,7 +53,7 @@ impl Billing {
     }
 
     async fn ingest_from(origin: &Origin) -> Ingest<NatsSource> {
-        let source = origin.builder(origin.address()).connect().await.unwrap();
+        let source = Origin::builder(origin.address()).connect().await.unwrap();
         source.ready(PATIENCE).await.unwrap();
         Ingest::builder(source).prefetch(50).build().unwrap()
     }

@@ -23,7 +23,7 @@ pub fn without_memory() -> stream::Config {
 }
 
 impl Origin {
-    pub fn builder(&self, address: SocketAddr) -> NatsSourceBuilder {
+    pub fn builder(address: SocketAddr) -> NatsSourceBuilder {
         let config = pull::Config { ack_wait: Duration::from_secs(3), ..pull::Config::default() };
         NatsSource::builder(format!("nats://{address}"), STREAM, DURABLE).declare(config)
     }
@@ -71,7 +71,7 @@ impl outbox_ingest::contract::Origin for Origin {
     }
 
     async fn source(&self, address: SocketAddr) -> NatsSource {
-        self.builder(address).connect().await.unwrap()
+        Self::builder(address).connect().await.unwrap()
     }
 
     async fn publish(&self, message: &Published) {
