@@ -1,29 +1,26 @@
 //! The settings of a transport to RabbitMQ.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lapin::ConnectionProperties;
 use lapin::tcp::OwnedTLSConfig;
-use lapin::uri::AMQPUri;
 use outbox_relay::Link;
 use tokio::sync::watch;
 
 use crate::amqp::Amqp;
-use crate::supervise::{Dial, supervise};
+use crate::dial::Dialling;
+use crate::supervise::{Publishing, supervise};
 use crate::topology::{Mode, QuorumQueue, Topology};
 
-/// Seconds after which a broker that says nothing is asked, when the URL does not say.
-const HEARTBEAT: u16 = 10;
 /// Messages under way at once, each on a channel of its own. RabbitMQ allows 2,047 unless it is told otherwise.
 const CHANNELS: u16 = 128;
 
 /// Makes an [`Amqp`]; see [`Amqp::builder`].
 pub struct AmqpBuilder {
-    url: String,
     name: String,
-    properties: ConnectionProperties,
-    tls: OwnedTLSConfig,
+    dialling: Dialling,
     topology: Topology,
     channels: u16,
 }
@@ -35,16 +32,16 @@ pub enum AmqpError {
     /// The text does not repeat it, because it may hold a password.
     #[error("the URL of the broker cannot be read: write it like `amqp://user:password@broker.internal:5672/%2f`")]
     Url,
+    /// They would count for nothing, and what is sent could be read on its way.
+    #[error("certificates are set, and the URL is one without TLS: write `amqps://` and the port for it, mostly 5671")]
+    NoTls,
 }
 
 impl AmqpBuilder {
     pub(crate) fn new(url: String, exchange: String) -> Self {
-        let properties = ConnectionProperties::default().with_connection_name("outbox-relay".into());
         Self {
-            url,
             name: "rabbitmq".to_owned(),
-            properties,
-            tls: OwnedTLSConfig::default(),
+            dialling: Dialling::new(url, "outbox-relay"),
             topology: Topology { exchange, mode: Mode::Trust },
             channels: CHANNELS,
         }
@@ -61,14 +58,30 @@ impl AmqpBuilder {
     /// connects again by itself.
     #[must_use]
     pub fn client(mut self, properties: ConnectionProperties) -> Self {
-        self.properties = properties;
+        self.dialling.properties = properties;
         self
     }
 
-    /// Certificates for an `amqps://` URL: the broker's authorities, and one's own.
+    /// A file of authorities in PEM, beside those of browsers, that the broker's certificate may be signed by. For an `amqps://` URL. It is
+    /// read at each connection, so that a change of it needs no restart.
+    #[must_use]
+    pub fn authorities(mut self, file: impl Into<PathBuf>) -> Self {
+        self.dialling.authorities(file.into());
+        self
+    }
+
+    /// One's own certificate and its key, two files in PEM, for a broker that asks who connects. Read at each connection. To log in by it, end
+    /// the URL with `?auth_mechanism=external`.
+    #[must_use]
+    pub fn certificate(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.dialling.certificate(certificate.into(), key.into());
+        self
+    }
+
+    /// The client's own settings for an `amqps://` URL, for certificates that are in no file.
     #[must_use]
     pub fn tls(mut self, tls: OwnedTLSConfig) -> Self {
-        self.tls = tls;
+        self.dialling.tls(tls);
         self
     }
 
@@ -91,7 +104,8 @@ impl AmqpBuilder {
     /// Makes this quorum queue too, and has it take what these patterns mean: `order.#`. Says [`declare`](Self::declare).
     #[must_use]
     pub fn queue<P: Into<String>>(self, name: impl Into<String>, patterns: impl IntoIterator<Item = P>) -> Self {
-        let queue = QuorumQueue { name: name.into(), patterns: patterns.into_iter().map(Into::into).collect() };
+        let patterns = patterns.into_iter().map(Into::into).collect();
+        let queue = QuorumQueue { name: name.into(), patterns, ..QuorumQueue::default() };
         let mut declaring = self.declare();
         if let Mode::Declare(queues) = &mut declaring.topology.mode {
             queues.push(queue);
@@ -110,21 +124,17 @@ impl AmqpBuilder {
     /// runtime.
     ///
     /// # Errors
-    /// When the URL cannot be read.
+    /// When the URL cannot be read, or is one without TLS although certificates are set.
     pub fn connect(self) -> Result<Amqp, AmqpError> {
-        let mut uri: AMQPUri = self.url.parse().map_err(|_| AmqpError::Url)?;
-        uri.query.heartbeat.get_or_insert(HEARTBEAT);
         let (sessions, session) = watch::channel::<Option<Arc<_>>>(None);
         let link = Link::new();
-        let dial = Dial {
+        let publishing = Publishing {
             name: self.name.clone(),
-            uri,
-            properties: self.properties,
-            tls: self.tls,
+            dial: self.dialling.dial()?,
             topology: self.topology,
             channels: self.channels.into(),
         };
-        let supervisor = tokio::spawn(supervise(dial, link.clone(), sessions)).abort_handle();
+        let supervisor = tokio::spawn(supervise(publishing, link.clone(), sessions)).abort_handle();
         Ok(Amqp { name: self.name, link, session, supervisor })
     }
 }

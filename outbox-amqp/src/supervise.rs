@@ -4,64 +4,54 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use lapin::tcp::OwnedTLSConfig;
-use lapin::uri::AMQPUri;
-use lapin::{Connection, ConnectionProperties, Event, runtime};
-use outbox_relay::Link;
+use lapin::Event;
+use outbox_relay::{Link, what_to_do_about_certificates};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use crate::dial::{Dial, LIMIT};
+use crate::pause::Pause;
 use crate::session::Session;
 use crate::topology::Topology;
 
-/// How long connecting and declaring may take.
-const LIMIT: Duration = Duration::from_secs(15);
-/// The pauses between two attempts to connect.
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(5);
 /// How often a connection that says nothing is looked at.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// What is needed to connect.
-pub(crate) struct Dial {
+/// What is needed to publish.
+pub(crate) struct Publishing {
     pub(crate) name: String,
-    pub(crate) uri: AMQPUri,
-    pub(crate) properties: ConnectionProperties,
-    pub(crate) tls: OwnedTLSConfig,
+    pub(crate) dial: Dial,
     pub(crate) topology: Topology,
     pub(crate) channels: usize,
 }
 
 /// Connects, again and again, until it is aborted.
-pub(crate) async fn supervise(dial: Dial, link: Link, sessions: watch::Sender<Option<Arc<Session>>>) {
-    let mut pause = SHORTEST;
+pub(crate) async fn supervise(publishing: Publishing, link: Link, sessions: watch::Sender<Option<Arc<Session>>>) {
+    let mut pause = Pause::new();
     loop {
-        let why = match timeout(LIMIT, dial.open()).await {
+        let (why, stood) = match timeout(LIMIT, publishing.open()).await {
             Ok(Ok(session)) => {
-                pause = SHORTEST;
+                pause.connected();
                 let session = Arc::new(session);
                 sessions.send_replace(Some(Arc::clone(&session)));
                 link.connected();
-                tracing::info!(destination = dial.name, "connected");
-                let why = session.lost(&dial.name, &link).await;
+                tracing::info!(destination = publishing.name, "connected");
+                let why = session.lost(&publishing.name, &link).await;
                 sessions.send_replace(None);
-                why
+                (why, true)
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no connection within {LIMIT:?}"),
+            Ok(Err(error)) => (what_to_do_about_certificates(error.to_string()), false),
+            Err(_) => (format!("no connection within {LIMIT:?}"), false),
         };
-        tracing::warn!(destination = dial.name, why, "there is no connection");
+        tracing::warn!(destination = publishing.name, why, "there is no connection");
         link.disconnected(why);
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST);
+        sleep(pause.next(stood)).await;
     }
 }
 
-impl Dial {
+impl Publishing {
     async fn open(&self) -> lapin::Result<Session> {
-        let (properties, tls) = (self.properties.clone(), self.tls.clone());
-        let runtime = runtime::default_runtime()?;
-        let connection = Connection::connect_uri_with_config(self.uri.clone(), properties, tls, runtime).await?;
+        let connection = self.dial.connect().await?;
         self.topology.ensure(&connection).await?;
         Ok(Session::new(connection, self.topology.exchange.clone(), self.channels))
     }

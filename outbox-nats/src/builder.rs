@@ -1,6 +1,7 @@
 //! The settings of a transport to NATS.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::ConnectOptions;
@@ -10,6 +11,8 @@ use outbox_relay::Link;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::answer::ACK_TIMEOUT;
+use crate::certificates::Certificates;
+use crate::inquiry::Inquiry;
 use crate::nats::Nats;
 use crate::supervise::supervise;
 use crate::topology::Topology;
@@ -25,6 +28,7 @@ pub struct NatsBuilder {
     name: String,
     client: ConnectOptions,
     topology: Topology,
+    certificates: Certificates,
 }
 
 /// A transport that cannot be.
@@ -39,7 +43,13 @@ pub enum NatsError {
 impl NatsBuilder {
     pub(crate) fn new(servers: String) -> Self {
         let client = ConnectOptions::new().name("outbox-relay").ping_interval(PING);
-        Self { servers, name: "nats".to_owned(), client, topology: Topology::default() }
+        Self {
+            servers,
+            name: "nats".to_owned(),
+            client,
+            topology: Topology::default(),
+            certificates: Certificates::default(),
+        }
     }
 
     /// What the destination is called in logs and signals, `nats` unless said otherwise.
@@ -54,6 +64,22 @@ impl NatsBuilder {
     #[must_use]
     pub fn client(mut self, options: ConnectOptions) -> Self {
         self.client = options;
+        self
+    }
+
+    /// A file of authorities in PEM, instead of those of the system, that the servers' certificates may be signed by; there is no connection
+    /// without TLS then. It is read at each connection, so that a change of it needs no restart.
+    #[must_use]
+    pub fn authorities(mut self, file: impl Into<PathBuf>) -> Self {
+        self.certificates.authorities = Some(file.into());
+        self
+    }
+
+    /// One's own certificate and its key, two files in PEM, for servers that ask who connects; there is no connection without TLS then. Read
+    /// at each connection.
+    #[must_use]
+    pub fn certificate(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.certificates.own = Some((certificate.into(), key.into()));
         self
     }
 
@@ -77,7 +103,10 @@ impl NatsBuilder {
     /// When no connection can ever be made with these settings.
     pub async fn connect(self) -> Result<Nats, NatsError> {
         let (heard, events) = unbounded_channel();
-        let options = self.client.retry_on_initial_connect().max_reconnects(None).event_callback(move |event| {
+        let client = self.certificates.add_to(self.client);
+        let link = Link::new();
+        let inquiry = Inquiry::new(self.name.clone(), self.servers.clone(), client.clone(), link.clone());
+        let options = client.retry_on_initial_connect().max_reconnects(None).event_callback(move |event| {
             // Nobody listens any more when the transport is gone.
             let _ = heard.send(event);
             std::future::ready(())
@@ -90,8 +119,7 @@ impl NatsBuilder {
             .ack_timeout(ACK_TIMEOUT)
             .max_ack_inflight(MOST_WAITED_FOR)
             .build(client);
-        let link = Link::new();
-        let task = supervise(self.name.clone(), context.clone(), self.topology, link.clone(), events);
+        let task = supervise(self.name.clone(), context.clone(), self.topology, link.clone(), events, inquiry);
         let supervisor = tokio::spawn(task).abort_handle();
         Ok(Nats { name: self.name, context, link, supervisor })
     }

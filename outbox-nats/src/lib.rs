@@ -2,6 +2,8 @@
 
 mod answer;
 mod builder;
+mod certificates;
+mod inquiry;
 mod nats;
 mod source;
 mod supervise;

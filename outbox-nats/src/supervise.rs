@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use async_nats::Event;
 use async_nats::jetstream::context::Context;
-use outbox_relay::Link;
+use outbox_relay::{Link, what_to_do_about_certificates};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
+use crate::inquiry::Inquiry;
 use crate::topology::Topology;
 
 /// How long a stream that is not as it should be is left alone.
@@ -20,6 +21,7 @@ pub(crate) async fn supervise(
     topology: Topology,
     link: Link,
     mut events: UnboundedReceiver<Event>,
+    mut inquiry: Inquiry,
 ) {
     while let Some(event) = events.recv().await {
         let mut next = Some(event);
@@ -31,8 +33,9 @@ pub(crate) async fn supervise(
                     link.disconnected(None);
                 }
                 // As when a subject may not be published to, of which no other word comes.
-                Event::ServerError(error) => heard(&name, &link, &error.to_string()),
-                Event::ClientError(error) => heard(&name, &link, &error.to_string()),
+                Event::ServerError(error) => heard(&name, &link, error.to_string()),
+                Event::ClientError(error) if inquiry.asks_about(&error) => {}
+                Event::ClientError(error) => heard(&name, &link, error.to_string()),
                 Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => {}
             }
         }
@@ -71,7 +74,8 @@ async fn connected(
     }
 }
 
-fn heard(name: &str, link: &Link, error: &str) {
+fn heard(name: &str, link: &Link, error: String) {
+    let error = what_to_do_about_certificates(error);
     tracing::warn!(destination = name, error, "the broker's connection");
     link.heard(error);
 }

@@ -6,13 +6,19 @@
 //! ```text
 //! outbox_relay::contract!(RabbitMq);
 //! ```
+//!
+//! The clauses about TLS are those of [`secure_contract!`](crate::secure_contract!), of a [`SecureBroker`].
 
 #![allow(clippy::missing_panics_doc, reason = "a clause that is not kept panics: that is what it is for")]
 
 mod broker;
+mod certificates;
 mod faults;
+mod nats_server;
 mod process;
 mod proxy;
+mod rabbit_server;
+mod secure;
 mod stored;
 
 use std::collections::BTreeMap;
@@ -29,12 +35,19 @@ use crate::transport::{Confirmed, NotConfirmed, Transport};
 
 pub use self::{
     broker::{Broker, Stored},
+    certificates::Certificates,
     faults::{
         a_confirm_that_is_lost_is_none_and_the_id_stays, a_frozen_server_confirms_nothing_and_is_used_again,
         a_killed_server_is_unreachable_and_comes_back, it_begins_without_a_server,
     },
+    nats_server::NatsServer,
     process::{ServerProcess, find_program, free_port},
     proxy::Proxy,
+    rabbit_server::RabbitServer,
+    secure::{
+        SecureBroker, a_server_of_an_unknown_authority_is_refused_until_its_file_is_there,
+        a_server_that_asks_for_a_certificate_is_shown_it,
+    },
     stored::{
         an_id_that_comes_twice_is_confirmed_twice, many_at_once_are_each_confirmed,
         messages_one_after_another_keep_their_order, payload_and_attributes_arrive_intact, what_is_confirmed_is_stored,

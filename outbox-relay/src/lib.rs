@@ -5,6 +5,7 @@
 //! | | |
 //! |---|---|
 //! | `transport` | what a broker's client must be able to do, and what it may answer; how long it has been away |
+//! | `certificates` | what errors of TLS mean for whoever sets up a transport |
 //! | `message`, `route` | an event as CloudEvents, and its subject or routing key |
 //! | `circuit` | the rules of one destination, without clock and waiting |
 //! | `relay`, `builder`, `status`, `meters` | one destination: who has a turn, what an answer means for the job, what can be seen |
@@ -12,6 +13,7 @@
 //! | `contract` | feature `testing`: what every transport keeps, as tests against a real server |
 
 mod builder;
+mod certificates;
 mod circuit;
 #[cfg(feature = "testing")]
 pub mod contract;
@@ -25,6 +27,7 @@ mod transport;
 
 pub use self::{
     builder::{RelayBuilder, SettingError},
+    certificates::what_to_do_about_certificates,
     circuit::CircuitState,
     forward::Relaying,
     message::{CONTENT_TYPE, Outgoing, header_value},

@@ -1,12 +1,16 @@
-//! The relay to RabbitMQ, against servers that the tests start.
+//! The relay to RabbitMQ and the source of it, against servers that the tests start.
 
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations, reason = "tests")]
 #![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod illegible;
+mod ingest;
 mod node;
 mod outage;
 mod relay;
 mod server;
+mod source;
+mod tls;
 mod topology;
 
 // The clauses of the contract, each a test.

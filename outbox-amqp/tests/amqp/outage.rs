@@ -12,13 +12,13 @@ use crate::server::Server;
 /// Short, so that a test sees many of them.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// S2-20, O15: the broker is stopped for longer than every backoff together (two retries, a second each, are all that the handler has).
+/// S2-20, O15: the broker is killed for longer than every backoff together (two retries, a second each, are all that the handler has).
 /// Nothing is charged and nothing marked; when it is back, everything arrives, and each under its own id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_was_stopped_charges_nothing_and_everything_arrives() {
+async fn a_broker_that_was_killed_charges_nothing_and_everything_arrives() {
     let short = Duration::from_millis(300);
     let server = Server::start().await;
-    // A confirm takes its time on a busy machine; a stopped one is noticed by its connection.
+    // A confirm takes its time on a busy machine; a killed one is noticed by its connection.
     let settings = |relay: outbox_relay::RelayBuilder<_>| relay.pauses(PAUSE, 4 * PAUSE).hold(short).window(16);
     let mut floor = Floor::with(server, settings).await;
     let worker = floor.work();

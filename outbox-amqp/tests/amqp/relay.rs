@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use outbox::{EventId, Outbox, event};
+use outbox::{EventId, Outbox, Registry, event};
 use outbox_amqp::Amqp;
 use outbox_relay::contract::{Broker as _, PATIENCE};
 use outbox_relay::{CircuitState, Relay, RelayBuilder};
@@ -40,7 +40,8 @@ impl Floor {
         amqp.ready(PATIENCE).await.unwrap();
         let relay = settings(Relay::builder(amqp, "/shop").prefix("shop")).build().unwrap();
         let sandbox = Sandbox::new().await;
-        let outbox = sandbox.outbox().state(relay.clone()).build().await.unwrap();
+        let registry = Registry::linked().with_subscribers(|one| one.name == "shop.relay");
+        let outbox = sandbox.outbox().registry(registry).state(relay.clone()).build().await.unwrap();
         Self { sandbox, server, outbox, relay }
     }
 

@@ -127,7 +127,7 @@ impl Broker for Server {
     }
 
     async fn kill(&mut self) {
-        self.disturbed.as_mut().expect("a node that nobody else uses").stop().await;
+        self.disturbed.as_mut().expect("a node that nobody else uses").0.kill().await;
     }
 
     async fn restart(&mut self) {
@@ -135,11 +135,11 @@ impl Broker for Server {
     }
 
     fn freeze(&self) {
-        self.disturbed.as_ref().expect("a node that nobody else uses").freeze();
+        self.disturbed.as_ref().expect("a node that nobody else uses").0.process().freeze();
     }
 
     fn thaw(&self) {
-        self.disturbed.as_ref().expect("a node that nobody else uses").thaw();
+        self.disturbed.as_ref().expect("a node that nobody else uses").0.process().thaw();
     }
 }
 

@@ -1,6 +1,8 @@
 //! The settings of a source.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
@@ -13,6 +15,8 @@ use super::NatsSource;
 use super::consume::{Consuming, Standing};
 use super::consumer::Consumer;
 use crate::builder::{NatsError, PING};
+use crate::certificates::Certificates;
+use crate::inquiry::Inquiry;
 
 /// Longest that the server may take to answer about a stream or a consumer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -22,6 +26,7 @@ pub struct NatsSourceBuilder {
     servers: String,
     name: Option<String>,
     client: ConnectOptions,
+    certificates: Certificates,
     consumer: Consumer,
     ahead: usize,
 }
@@ -30,7 +35,7 @@ impl NatsSourceBuilder {
     pub(super) fn new(servers: String, stream: String, durable: String) -> Self {
         let client = ConnectOptions::new().name("outbox-ingest").ping_interval(PING);
         let consumer = Consumer { stream, durable, declared: None };
-        Self { servers, name: None, client, consumer, ahead: 256 }
+        Self { servers, name: None, client, certificates: Certificates::default(), consumer, ahead: 256 }
     }
 
     /// What the source is called in logs, signals and the quarantine, where it is a part of the key: the same in every process, and for ever.
@@ -46,6 +51,20 @@ impl NatsSourceBuilder {
     #[must_use]
     pub fn client(mut self, options: ConnectOptions) -> Self {
         self.client = options;
+        self
+    }
+
+    /// As of [`NatsBuilder`](crate::NatsBuilder::authorities).
+    #[must_use]
+    pub fn authorities(mut self, file: impl Into<PathBuf>) -> Self {
+        self.certificates.authorities = Some(file.into());
+        self
+    }
+
+    /// As of [`NatsBuilder`](crate::NatsBuilder::certificate).
+    #[must_use]
+    pub fn certificate(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.certificates.own = Some((certificate.into(), key.into()));
         self
     }
 
@@ -73,24 +92,30 @@ impl NatsSourceBuilder {
     pub async fn connect(self) -> Result<NatsSource, NatsError> {
         let link = Link::new();
         let (standing, stands) = watch::channel(Standing::default());
-        let heard = link.clone();
+        let client = self.certificates.add_to(self.client);
+        let name = self.name.unwrap_or_else(|| self.consumer.durable.clone());
+        let (heard, inquiry) =
+            (link.clone(), Inquiry::new(name.clone(), self.servers.clone(), client.clone(), link.clone()));
+        let inquiry = std::sync::Mutex::new(inquiry);
         let events = move |event| {
             standing.send_modify(|standing| match &event {
                 Event::Connected => *standing = Standing { is_up: true, connections: standing.connections + 1 },
                 Event::Disconnected | Event::Closed => standing.is_up = false,
                 Event::ServerError(error) => heard.heard(error.to_string()),
+                // No panic can leave it half written.
+                Event::ClientError(error)
+                    if inquiry.lock().unwrap_or_else(PoisonError::into_inner).asks_about(error) => {}
                 Event::ClientError(error) => heard.heard(error.to_string()),
                 Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => {}
             });
             std::future::ready(())
         };
-        let options = self.client.retry_on_initial_connect().max_reconnects(None).event_callback(events);
+        let options = client.retry_on_initial_connect().max_reconnects(None).event_callback(events);
         let servers: Vec<&str> = self.servers.split(',').map(str::trim).collect();
         // The kind only: the source may quote the URL, and the URL hold a password.
         let client = options.connect(servers).await.map_err(|error| NatsError::Settings(error.kind().to_string()))?;
         let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
         let (sender, deliveries) = mpsc::channel(self.ahead);
-        let name = self.name.unwrap_or_else(|| self.consumer.durable.clone());
         let consuming = Consuming {
             name: name.clone(),
             client,

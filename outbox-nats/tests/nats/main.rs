@@ -8,6 +8,7 @@ mod refused;
 mod relay;
 mod server;
 mod source;
+mod tls;
 mod topology;
 
 // The clauses of the contract, each a test.

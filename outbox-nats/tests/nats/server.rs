@@ -1,42 +1,33 @@
-//! A NATS server with JetStream in a folder of its own.
+//! A NATS server with JetStream, and its stream.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Command;
-use std::time::Duration;
+use std::ffi::OsString;
+use std::net::SocketAddr;
 
 use futures_util::StreamExt as _;
 use outbox_nats::async_nats::jetstream::consumer::{AckPolicy, pull};
 use outbox_nats::async_nats::jetstream::{self, stream};
 use outbox_nats::async_nats::{self, HeaderMap};
 use outbox_nats::{Nats, NatsBuilder};
-use outbox_relay::contract::{Broker, PATIENCE, ServerProcess, Stored, find_program, free_port};
-use tempfile::TempDir;
-use tokio::net::TcpStream;
+use outbox_relay::contract::{Broker, NatsServer, PATIENCE, Stored};
 
 /// The stream of the tests.
 pub const STREAM: &str = "CONTRACT";
 /// The server's default.
 const MAX_PAYLOAD: usize = 1 << 20;
 
-pub struct Server {
-    process: ServerProcess,
-    port: u16,
-    store: TempDir,
-}
+pub struct Server(NatsServer);
 
 pub fn stream(subjects: &[&str]) -> stream::Config {
     let subjects = subjects.iter().map(|subject| (*subject).to_owned()).collect();
     stream::Config { name: STREAM.to_owned(), subjects, ..stream::Config::default() }
 }
 
-fn spawn(port: u16, store: &TempDir) -> ServerProcess {
-    let mut command = Command::new(find_program("nats-server", "nats-server"));
-    command.args(["-a", "127.0.0.1", "-js", "-p", &port.to_string(), "-sd"]).arg(store.path());
-    ServerProcess::spawn(&command)
-}
-
 impl Server {
+    pub async fn start_with(arguments: &[OsString]) -> Self {
+        Self(NatsServer::start(arguments).await)
+    }
+
     pub fn builder(&self) -> NatsBuilder {
         Nats::builder(format!("nats://{}", self.address()))
     }
@@ -46,15 +37,6 @@ impl Server {
         let client = async_nats::connect(format!("nats://{}", self.address())).await.unwrap();
         jetstream::new(client)
     }
-
-    async fn listens(&self) {
-        let listening = async {
-            while TcpStream::connect(self.address()).await.is_err() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, listening).await.expect("nats-server listens");
-    }
 }
 
 impl Broker for Server {
@@ -63,14 +45,11 @@ impl Broker for Server {
     const DEDUPLICATES: bool = true;
 
     async fn start() -> Self {
-        let (port, store) = (free_port(), TempDir::new().unwrap());
-        let server = Self { process: spawn(port, &store), port, store };
-        server.listens().await;
-        server
+        Self::start_with(&[]).await
     }
 
     fn address(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
+        self.0.address()
     }
 
     async fn transport(&self, address: SocketAddr) -> Nats {
@@ -97,20 +76,19 @@ impl Broker for Server {
     }
 
     async fn kill(&mut self) {
-        self.process.kill();
+        self.0.kill();
     }
 
     async fn restart(&mut self) {
-        self.process = spawn(self.port, &self.store);
-        self.listens().await;
+        self.0.restart().await;
     }
 
     fn freeze(&self) {
-        self.process.freeze();
+        self.0.process().freeze();
     }
 
     fn thaw(&self) {
-        self.process.thaw();
+        self.0.process().thaw();
     }
 }
 

@@ -1,13 +1,14 @@
 //! A server's process, which does not outlive its test.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tokio::net::TcpStream;
 
 /// Where programs of servers are, beside the folders of `PATH`.
 const FOLDERS: [&str; 6] = [
@@ -134,6 +135,16 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Waits until somebody listens there.
+pub(crate) async fn listens(address: SocketAddr) {
+    let listening = async {
+        while TcpStream::connect(address).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(super::PATIENCE, listening).await.expect("the server listens");
 }
 
 /// A server's program, in the folders of `PATH` and where distributions put servers.

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// Passes connections on to a server. It can lose what the server says, and cut everything.
+/// Passes connections on to a server. It can lose what the server says, pass nothing for a while, and cut everything.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -19,6 +19,8 @@ pub struct Proxy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Weather {
     swallows_answers: bool,
+    /// Nothing passes, and nothing is lost: it waits in the network.
+    is_silent: bool,
     /// Connections of an earlier cut are gone.
     cuts: u64,
 }
@@ -57,6 +59,11 @@ impl Proxy {
         self.weather.send_modify(|weather| weather.swallows_answers = swallow);
     }
 
+    /// Whether nothing passes, in either direction. What was said meanwhile arrives when it is over, where the connection still stands.
+    pub fn silence(&self, silent: bool) {
+        self.weather.send_modify(|weather| weather.is_silent = silent);
+    }
+
     /// Ends every connection.
     pub fn cut(&self) {
         self.weather.send_modify(|weather| weather.cuts += 1);
@@ -74,18 +81,24 @@ async fn pass(client: TcpStream, server: TcpStream, mut weather: watch::Receiver
     let cuts = weather.borrow().cuts;
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let answers = weather.clone();
+    let (there, back) = (weather.clone(), weather.clone());
     tokio::select! {
-        () = copy(from_client, to_server, None) => {}
-        () = copy(from_server, to_client, Some(answers)) => {}
+        () = copy(from_client, to_server, there, |_| false) => {}
+        () = copy(from_server, to_client, back, |weather| weather.swallows_answers) => {}
         _ = weather.wait_for(|now| now.cuts != cuts) => {}
     }
 }
 
-async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, weather: Option<watch::Receiver<Weather>>) {
+async fn copy(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut weather: watch::Receiver<Weather>,
+    loses: impl Fn(&Weather) -> bool,
+) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
-        let is_lost = weather.as_ref().is_some_and(|weather| weather.borrow().swallows_answers);
+        // Its sender lives as long as the listener.
+        let Ok(is_lost) = weather.wait_for(|now| !now.is_silent).await.map(|now| loses(&now)) else { return };
         if !is_lost && to.write_all(&bytes[..read]).await.is_err() {
             return;
         }
