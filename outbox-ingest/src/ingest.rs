@@ -100,7 +100,8 @@ impl<S: Source> Ingest<S> {
         ingestion.close().await;
     }
 
-    /// Until the database answers; `false` when it is to stop before.
+    /// Until a batch could be stored; `false` when it is to stop before. Whatever it was that failed, a circle of receiving and giving back
+    /// would use up what a broker allows a message of deliveries.
     async fn answers_again(&self, ingestion: &mut Ingestion, stop: &mut Stop<'_>) -> bool {
         let mut failures = 0;
         loop {
@@ -113,7 +114,7 @@ impl<S: Source> Ingest<S> {
             tokio::select! {
                 biased;
                 () = stop.said() => return false,
-                answered = ingestion.ping() => if answered.is_ok() { return true },
+                probed = ingestion.probe() => if probed.is_ok() { return true },
             }
         }
     }

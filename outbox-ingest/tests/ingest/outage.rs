@@ -40,6 +40,29 @@ async fn while_the_database_is_away_nothing_is_acknowledged() {
     assert_eq!((floor.events().await, floor.jobs().await.len()), (50, 50));
 }
 
+/// A migration that is late, a grant that is missing: that the database answers is not enough. What was given back is not received again and
+/// again, which would use up the deliveries that a broker allows a message, before it can be stored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_do_not_go_round_while_the_tables_are_not_there() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start(&Sandbox::url().await).unwrap();
+    let pool = sqlx::postgres::PgPoolOptions::new().connect_with(proxy.options()).await.unwrap();
+    let outbox = floor.sandbox.outbox_on(pool).registry(linking(&["billing.book"])).state(Effects(String::new()));
+    let outbox = outbox.build().await.unwrap();
+    floor.sandbox.execute("alter table :schema.quarantine rename to elsewhere").await;
+    let ingest = floor.ingest_with(|builder| builder.hold(Duration::from_millis(300)));
+    let running = Running::start(&ingest, &outbox);
+    floor.fake.send(&policies(1)[0].clone().with("type", "parcel.sent.v1"));
+    eventually("it is given back", async || (floor.fake.given_back() == 1).then_some(())).await;
+    let tries = proxy.all().count("ingest");
+    eventually("it is tried again", async || (proxy.all().count("ingest") > tries + 3).then_some(())).await;
+    assert_eq!((floor.fake.receives(), floor.fake.given_back(), floor.fake.acknowledged().len()), (1, 1, 0));
+    floor.sandbox.execute("alter table :schema.elsewhere rename to quarantine").await;
+    floor.fake.until_acknowledged(1).await;
+    running.stop().await;
+    assert_eq!((floor.fake.receives(), floor.quarantined(&outbox).await.len()), (2, 1));
+}
+
 /// A connection that breaks between the commit and its answer: nobody knows, so it is stored again, which is harmless.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_is_lost_is_harmless() {

@@ -18,6 +18,7 @@ use crate::error::told;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
+use crate::step;
 
 /// Longest that storing one batch takes, before its fate counts as unknown.
 const STORE_LIMIT: Duration = Duration::from_secs(20);
@@ -114,14 +115,18 @@ impl Ingestion {
         }
     }
 
-    /// Whether the database answers.
+    /// Whether a batch could be stored: the database answers, the tables are there, this role may write to them, and nobody keeps others
+    /// from it. Stores nothing.
     ///
     /// # Errors
-    /// When it does not.
-    pub async fn ping(&mut self) -> Result<(), IngestError> {
-        let ping =
-            async |connection: &mut sqlx::PgConnection| sqlx::query("select").execute(connection).await.map(drop);
-        self.lane.run(crate::lane::CONNECT_LIMIT, ping).await.map_err(|error| IngestError::of(&error))
+    /// When it could not.
+    pub async fn probe(&mut self) -> Result<(), IngestError> {
+        let outbox = &self.way.outbox;
+        let probe = async |connection: &mut sqlx::PgConnection| {
+            step::ingest::probe(connection, outbox).await?;
+            step::quarantine::probe(connection, outbox.statements()).await
+        };
+        self.lane.run(STORE_LIMIT, probe).await.map_err(|error| IngestError::of(&error))
     }
 
     /// Closes the connection, politely and not for long.

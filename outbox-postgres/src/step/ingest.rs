@@ -69,6 +69,11 @@ pub(crate) async fn ingest(
     Ok(answers)
 }
 
+/// The same with no events: what it would be refused for, it is.
+pub(crate) async fn probe(connection: &mut PgConnection, outbox: &Outbox) -> Result<(), sqlx::Error> {
+    ingest_chunk(connection, outbox, &[], false).await.map(drop)
+}
+
 async fn ingest_chunk(
     connection: &mut PgConnection,
     outbox: &Outbox,

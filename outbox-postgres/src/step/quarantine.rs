@@ -29,6 +29,9 @@ pub(crate) struct InHand {
     pub(crate) body: Vec<u8>,
 }
 
+/// Messages by their digests, and how often each comes.
+type Each<'a> = BTreeMap<[u8; 32], (&'a Arrival<'a>, &'a Unfit, i64)>;
+
 /// Keeps messages, each digest once; answers for each in its order.
 pub(crate) async fn keep(
     connection: &mut PgConnection,
@@ -40,10 +43,33 @@ pub(crate) async fn keep(
         return Ok(Vec::new());
     }
     // Ascending, as everybody writes them.
-    let mut each: BTreeMap<[u8; 32], (&Arrival<'_>, &Unfit, i64)> = BTreeMap::new();
+    let mut each: Each<'_> = BTreeMap::new();
     for (arrival, unfit) in messages {
         each.entry(arrival.digest).and_modify(|(.., times)| *times += 1).or_insert((arrival, unfit, 1));
     }
+    let kept = write(connection, statements, source, &each).await?;
+    let mut of: BTreeMap<_, _> = each.keys().copied().zip(kept).collect();
+    let mut answers = Vec::with_capacity(messages.len());
+    for (arrival, _) in messages {
+        let Some(kept) = of.get_mut(&arrival.digest) else { return Err(sqlx::Error::RowNotFound) };
+        answers.push(*kept);
+        // One that comes twice in a batch is new once.
+        kept.is_new = false;
+    }
+    Ok(answers)
+}
+
+/// The same with no messages: what it would be refused for, it is.
+pub(crate) async fn probe(connection: &mut PgConnection, statements: &Statements) -> Result<(), sqlx::Error> {
+    write(connection, statements, "", &BTreeMap::new()).await.map(drop)
+}
+
+async fn write(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    source: &str,
+    each: &Each<'_>,
+) -> Result<Vec<Kept>, sqlx::Error> {
     let all = |of: &dyn Fn(&Unfit) -> Option<String>| each.values().map(|(_, unfit, _)| of(unfit)).collect::<Vec<_>>();
     let rows = sqlx::query(statements.quarantine.text())
         .bind(each.iter().map(|_| Uuid::from(identity::quarantine())).collect::<Vec<_>>())
@@ -59,17 +85,7 @@ pub(crate) async fn keep(
         .bind(each.values().map(|(arrival, ..)| arrival.body).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
-    let kept = rows.iter().map(|row| Ok(Kept { id: id(row)?, is_new: row.try_get("is_new")? }));
-    let kept = kept.collect::<Result<Vec<_>, sqlx::Error>>()?;
-    let mut of: BTreeMap<_, _> = each.keys().copied().zip(kept).collect();
-    let mut answers = Vec::with_capacity(messages.len());
-    for (arrival, _) in messages {
-        let Some(kept) = of.get_mut(&arrival.digest) else { return Err(sqlx::Error::RowNotFound) };
-        answers.push(*kept);
-        // One that comes twice in a batch is new once.
-        kept.is_new = false;
-    }
-    Ok(answers)
+    rows.iter().map(|row| Ok(Kept { id: id(row)?, is_new: row.try_get("is_new")? })).collect()
 }
 
 fn id(row: &PgRow) -> Result<QuarantineId, sqlx::Error> {
