@@ -97,7 +97,7 @@ pub use outbox_core::{
     ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard,
     HandlerResult, IdempotencyKey, Input, Job, JobDescriptor, JobId, Message, Metadata, MissingState, Omitted, Outcome,
     Overlap, ParseIdError, ParseWireNameError, Payload, QuarantineId, ReadError, Registry, Requirement, Requirements,
-    Schedule, Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked, Verdict, WireName,
+    Schedule, Settings, State, Subject, SubjectId, SubscriberDescriptor, Tick, Tracked, TypeMap, Verdict, WireName,
 };
 #[doc = include_str!("docs/changes.md")]
 pub use outbox_macros::Changes;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use outbox_amqp::AmqpSource;
 use outbox_ingest::{Delivery, Ingest, Link, Source};
 use outbox_nats::NatsSource;
 use outbox_nats::async_nats::jetstream::consumer::pull;
@@ -17,6 +18,8 @@ const IN_HAND: Duration = Duration::from_secs(5);
 pub enum Inbox {
     /// A durable consumer of JetStream.
     Nats(NatsSource),
+    /// A queue of RabbitMQ.
+    Amqp(AmqpSource),
 }
 
 /// Facts about `subjects` (`policy`) on their way to `service`: events of its own database, under the ids that they have, for the
@@ -31,7 +34,11 @@ pub async fn ingest(url: &str, service: &str, subjects: &str) -> anyhow::Result<
             let consumer = pull::Config { filter_subject, ack_wait: IN_HAND, ..pull::Config::default() };
             Inbox::Nats(NatsSource::builder(url, STREAM, service).declare(consumer).connect().await?)
         }
-        _ => bail!("nothing is consumed from here yet: the broker's URL begins with `nats://`"),
+        Some(("amqp" | "amqps", _)) => {
+            let source = AmqpSource::builder(url, service).bind(PREFIX, [format!("{PREFIX}.{subjects}.#")]);
+            Inbox::Amqp(source.connect()?)
+        }
+        _ => bail!("the broker's URL begins with `nats://` or `amqp://`"),
     };
     Ok(Ingest::builder(inbox).build()?)
 }
@@ -40,18 +47,21 @@ impl Source for Inbox {
     fn name(&self) -> &str {
         match self {
             Self::Nats(nats) => nats.name(),
+            Self::Amqp(amqp) => amqp.name(),
         }
     }
 
     async fn receive(&self, most: usize) -> Vec<Delivery> {
         match self {
             Self::Nats(nats) => nats.receive(most).await,
+            Self::Amqp(amqp) => amqp.receive(most).await,
         }
     }
 
     fn link(&self) -> &Link {
         match self {
             Self::Nats(nats) => nats.link(),
+            Self::Amqp(amqp) => amqp.link(),
         }
     }
 }

@@ -4,7 +4,7 @@ use outbox_testing::Sandbox;
 use serde_json::Value;
 use tokio::process::Command;
 
-/// S2-12, S2-20, S2-32, S2-34, S2-35, S2-36, S2-37, S2-65: versions change, the broker is away, services are killed, messages cannot be taken,
+/// S2-12, S2-20, S2-36: versions change, the broker is away, services are killed, messages cannot be taken,
 /// rows are damaged, facts come twice, all under load: at the end both services agree, each policy was charged exactly once, nothing lies about, and
 /// one trace leads through both.
 #[tokio::test]

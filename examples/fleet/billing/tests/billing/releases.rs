@@ -1,7 +1,7 @@
 //! Each release by itself.
 
 use contracts::{Money, PolicyCreated, PolicyCreatedV1, PolicyCreatedV2};
-use outbox::Fault;
+use outbox::{Fault, TypeMap};
 use outbox_testing::Sandbox;
 use platform::Release;
 
@@ -19,11 +19,10 @@ fn sold(release: Release) -> (PolicyCreatedV1, PolicyCreatedV2, PolicyCreated) {
 
 /// What a build of each release would have linked fits together, and is the same by name.
 #[test]
-#[allow(clippy::default_trait_access, reason = "the facade has no name for it")]
 fn each_release_fits_together() {
     for release in RELEASES {
         let registry = billing::releases::registry(release);
-        let mut faults = registry.faults(&Default::default());
+        let mut faults = registry.faults(&TypeMap::default());
         faults.retain(|fault| !matches!(fault, Fault::MissingState { .. }));
         assert_eq!(faults, [], "{release}");
         let names: Vec<_> = registry.subscribers().iter().map(|one| one.name).collect();

@@ -62,7 +62,7 @@ impl Stage {
         policy: String,
         billing: String,
     ) -> anyhow::Result<Self> {
-        let broker = BrokerServer::start(arguments.broker).await?;
+        let broker = BrokerServer::start(arguments.broker).await;
         Ok(Self {
             policy: Side::open(policy).await?,
             billing: Side::open(billing).await?,
