@@ -66,10 +66,14 @@ The project's own commands. None needs a database to be there.
                                       moves to a replica. --keep: keep the run's files in any case.
                                       --json: the summary as one line. --plan: print which faults the seed holds.
                                       --release: with programs that are optimized. --help: the other arguments.
+                                      --broker nats|rabbitmq [--minutes 2]: instead, two services with a broker between
+                                      them, and faults of the broker too.
   cargo xtask bench [--only drain,publish] [--pairs 9] [--scale 1] [--json FILE] [ARGUMENT..]
                                       Measure outbox and the least SQL that does the same, in turns on one server with
                                       durable settings, and say which targets are met. Builds with --release.
                                       --peers: other libraries take part, too; see benches/peers.
+                                      --relay [--broker nats|rabbitmq] [--rounds 5] [--events 20000]: instead, the relay
+                                      beside the same client that publishes with confirms from memory.
                                       --help: the other arguments.
   cargo xtask previous                Build the release that tests/previous/released.toml names too, and run it on the
                                       tables of today, alone and beside the binaries of today.
@@ -96,7 +100,7 @@ fn dispatch(command: &str, arguments: Vec<String>) -> Outcome {
         "mechanisms" => mechanisms::command(arguments),
         "soak" => soak::command(arguments),
         "chaos" => chaos::command(arguments),
-        "bench" => bench::command(&arguments),
+        "bench" => bench::command(arguments),
         "postgres" => postgres::command(arguments),
         "previous" => previous::command(&arguments),
         "help" | "--help" | "-h" => {
