@@ -15,7 +15,9 @@ fn program() -> Command {
 /// Faults on broker, networks, processes and database server. What a rule did not look at it does not prove, so each has looked.
 fn breaks_no_guarantee(broker: &str, seed: &str) {
     // They are started from beside the program.
-    let _programs = [env!("CARGO_BIN_EXE_outbox-chaos-sender"), env!("CARGO_BIN_EXE_outbox-chaos-receiver")];
+    for service in [env!("CARGO_BIN_EXE_outbox-chaos-sender"), env!("CARGO_BIN_EXE_outbox-chaos-receiver")] {
+        assert!(Path::new(service).is_file(), "{service}");
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{broker}"));
     let mut run = program();
     run.args(["--broker", broker, "--seed", seed, "--minutes", "0.4", "--fault-every", "2", "--json", "--folder"]);

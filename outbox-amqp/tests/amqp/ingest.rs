@@ -161,7 +161,7 @@ async fn a_header_that_is_no_text_goes_to_quarantine_and_others_pass() {
         Some(quarantine.list(&Selection::all(), 10).await.unwrap()).filter(|rows| !rows.is_empty())
     })
     .await;
-    assert_eq!((rows.len(), rows[0].class.to_string().as_str()), (1, "undecodable"), "{rows:?}");
+    assert_eq!((rows.len(), rows[0].class.as_str()), (1, "undecodable"), "{rows:?}");
     assert!(rows[0].reason.contains("subject"), "{rows:?}");
     eventually("it is acknowledged", async || {
         let status = billing.ingest.status();
