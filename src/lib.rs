@@ -53,6 +53,8 @@
 //! | handle it | [`subscriber`](macro@subscriber), and its parameters [`Tx`], [`State`], [`IdempotencyKey`], [`Attempt`], [`Envelope`], [`Cancellation`] |
 //! | handle many at once, each with an outcome of its own | [`Batch`] |
 //! | do something at certain times | [`scheduled`](macro@scheduled), and its parameter [`Tick`]; [`Schedules`] to look at, run, pause |
+//! | ask whether an effect took place of which nobody knows | [`Outbox::parked`], [`EffectOwner`] |
+//! | look at what failed, and run it again | [`Outbox::dead_letters`] |
 //! | fail in another way than "again, later" | [`Failure`], [`HandlerResult`] |
 //! | say in an event which fields changed | [`Changes`](struct@Changes), [`derive(Changes)`](derive@Changes) |
 //! | publish or enqueue | [`Publish`], [`PublishAll`], [`Enqueue`] |
@@ -64,6 +66,7 @@
 //! | run workers | [`Outbox`], [`OutboxBuilder`] |
 //! | start work that goes on behind a request | [`Executor`] |
 //! | run the loops of a service together | [`Supervisor`] |
+//! | mark what a consumer of one's own has done | [`Inbox`] |
 //! | do something in one process at a time | [`Leases`], [`SessionLock`] |
 //! | write a parameter of your own | [`FromDelivery`] |
 //!
@@ -91,7 +94,7 @@ mod modules;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use outbox_core::transition::JobState;
+pub use outbox_core::transition::{Answer, JobState, Reason};
 pub use outbox_core::{
     Attempt, Backoff, Batch, BatchItem, BatchJob, BatchOutcomes, BoxError, Cadence, CatchUp, Change, Changes,
     ChangesError, Delivery, Envelope, Event, EventDescriptor, EventId, Failure, Fault, FromDelivery, Guard,
@@ -110,13 +113,15 @@ pub use outbox_macros::scheduled;
 #[doc = include_str!("docs/subscriber.md")]
 pub use outbox_macros::subscriber;
 pub use outbox_postgres::{
-    BuildError, Cancellation, DrainError, Drained, Drift, DurableLease, Enqueue, Enqueued, Enqueuing, Entries,
-    Executed, Executor, ExecutorError, FailedJob, GrantError, Health, Held, InvalidSchema, LeaseError, Leases, Live,
-    LiveError, LiveLoad, LivePosition, LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError,
-    Outbox, OutboxBuilder, OutboxTransaction, Profile, Publish, PublishAll, PublishError, Published, Publishing,
-    PublishingAll, RanDue, Reconcile, Reconciled, Reconciliation, Refusal, Replay, Replayed, Retention, Roles,
-    RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault, ShutDown, Started,
-    Supervisor, SupervisorError, Tx, Unclaimed, context, health, ingest, migrate, migrate_schema, shutdown_signal,
+    Asked, BuildError, Cancellation, DeadLetter, DeadLetters, DrainError, Drained, Drift, DurableLease, EffectOwner,
+    Enqueue, Enqueued, Enqueuing, Entries, Executed, Executor, ExecutorError, FailedAttempt, FailedJob, GrantError,
+    Health, Held, Inbox, InboxError, InvalidSchema, LeaseError, Leases, Live, LiveError, LiveLoad, LivePosition,
+    LiveStream, LiveStreams, LiveSubscription, MigrateError, Missed, OperationError, Outbox, OutboxBuilder,
+    OutboxTransaction, Parked, Profile, Publish, PublishAll, PublishError, Published, Publishing, PublishingAll,
+    RanDue, Reconcile, Reconciled, Reconciliation, RedriveReport, Redriven, RedrivenJob, Refusal, Replay, Replayed,
+    Retention, Roles, RunError, ScheduleStatus, Schedules, Schema, SessionLock, SessionLockError, SettingFault,
+    ShutDown, Started, Supervisor, SupervisorError, Tx, Unclaimed, context, health, ingest, migrate, migrate_schema,
+    shutdown_signal,
 };
 
 /// What code that declares, publishes and handles needs: `use outbox::prelude::*;`

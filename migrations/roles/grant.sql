@@ -34,8 +34,8 @@ begin
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select max(version) into found_version from migration;
-  if found_version < 16 then
-    raise exception 'the tables in % are at version %, and the roles need version 16', current_schema(), found_version
+  if found_version < 17 then
+    raise exception 'the tables in % are at version %, and the roles need version 17', current_schema(), found_version
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select c.relowner::regrole::text as owner, pg_has_role(current_user, c.relowner, 'usage') as ok into it
@@ -106,7 +106,7 @@ begin
       ('worker', 'select, insert', 'inbox'),
       ('worker', 'select, insert, update, delete', 'worker'),
       -- Everything that a declaration or a backfill writes. Retiring is for the admin.
-      ('worker', 'insert, delete, update (source, kind, aliases, any_version, max_attempts, priority, ordered, activated_at, '
+      ('worker', 'insert, delete, update (source, kind, aliases, any_version, max_attempts, priority, parks, ordered, activated_at, '
                  'activation_snapshot, barrier_xid, barrier_holders, backfilled_to, backfilled_at)', 'subscription'),
       ('worker', 'update', 'sequence catalogue_fence'),
       ('worker', 'select, insert, update, delete', 'schedule'),
@@ -131,6 +131,7 @@ begin
       ('admin', 'delete', 'quarantine'),
       ('admin', 'execute', 'function run_schedule(text, uuid)'),
       ('admin', 'execute', 'function redrive(uuid, boolean)'),
+      ('admin', 'execute', 'function resolve(uuid, boolean)'),
       ('admin', 'execute', 'function cancel(uuid, text)')
     -- Who may delete rows may take any lock; this adds vacuum, which before PostgreSQL 17 is for the owner alone.
     union all select 'worker', 'maintain', 'job_live' where current_setting('server_version_num')::int >= 170000

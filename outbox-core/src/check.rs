@@ -356,6 +356,29 @@ pub const fn most_of_one_call(batch: bool, said: Option<u32>) -> Option<u32> {
     }
 }
 
+/// `unknown = park` is for an effect that is somebody else's: one in the transaction is known, it is there or it is not; and a call for
+/// many would leave all of them open.
+///
+/// # Panics
+/// While compiling, when a parameter takes the transaction, or the first one is a batch.
+#[track_caller]
+pub const fn unknown_is_parked(handler: &str, guard: Guard, batch: bool) {
+    if matches!(guard, Guard::Transaction) {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` takes the transaction, whose effect is undone when the call is broken off: leave `unknown` out; an effect that is somebody else's belongs in a subscriber of its own, without `Tx`");
+        refuse(&text);
+    }
+    if batch {
+        let text = Text::new()
+            .push("`")
+            .push(handler)
+            .push("` takes a `Batch`, of which a call that is broken off would leave every message open: take one message at a time, or say it of one, by `item.fail(Failure::outcome_unknown(..))`");
+        refuse(&text);
+    }
+}
+
 /// The time of a tick is there where a schedule is.
 ///
 /// # Panics

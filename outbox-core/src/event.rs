@@ -13,6 +13,9 @@ use crate::version::ReadError;
     note = "write `#[event(\"order.placed\")]` above `{Self}`, or use the type of an event here"
 )]
 pub trait Event: Message {
+    /// The service that alone may publish it; `None`: any.
+    const OWNER: Option<&'static str> = None;
+
     /// The field marked `#[subject]`, as text: which order, which customer.
     fn subject_id(&self) -> Option<String>;
 }

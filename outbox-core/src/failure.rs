@@ -1,4 +1,4 @@
-//! An error that also decides: retry after, snooze, discard, quarantine.
+//! An error that also decides: retry after, snooze, discard, quarantine, outcome unknown.
 
 use std::error::Error;
 use std::fmt;
@@ -23,6 +23,8 @@ pub enum Verdict {
     Discard,
     /// Ends as failed, reason quarantined: no retry will help.
     Quarantine,
+    /// Parked, as failed with reason unknown: nobody knows whether the effect took place, so that its owner is asked first.
+    Unknown,
 }
 
 /// An ordinary error that carries a [`Verdict`].
@@ -87,6 +89,14 @@ impl Failure {
     #[must_use]
     pub fn quarantine(cause: impl Into<BoxError>) -> Self {
         Self::new(Verdict::Quarantine, cause)
+    }
+
+    /// Whether the effect took place is not known (a payment whose answer never came), and to try again could have it twice: the job is parked,
+    /// as failed with reason unknown, until the owner of the effect has answered. See [`unknown = park`](../outbox/attr.subscriber.html) for
+    /// the cases in which no handler is there any more to say so.
+    #[must_use]
+    pub fn outcome_unknown(cause: impl Into<BoxError>) -> Self {
+        Self::new(Verdict::Unknown, cause)
     }
 
     /// What it decides.

@@ -1,5 +1,7 @@
 //! Jobs declared by themselves: commands for exactly one handler, enqueued in a transaction, not caused by an event.
 
+use std::time::Duration;
+
 use crate::message::Message;
 use crate::shape::Shape;
 use crate::subscriber::Place;
@@ -10,7 +12,10 @@ use crate::subscriber::Place;
     label = "not a type marked `#[job(\"module.name\")]`",
     note = "write `#[job(\"notifications.send_email\")]` above `{Self}`; an event is published, not enqueued"
 )]
-pub trait Job: Message {}
+pub trait Job: Message {
+    /// How long behind its due time it may still be begun, unless its enqueue says otherwise; `None`: for ever.
+    const EXPIRES: Option<Duration> = None;
+}
 
 /// What `#[job]` registers.
 #[derive(Debug)]

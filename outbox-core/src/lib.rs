@@ -70,6 +70,7 @@ pub use shape::Shape;
 pub use state::{MissingState, Requirement, Requirements, TypeMap};
 pub use subscriber::{Place, Settings, Source, SubscriberDescriptor};
 pub use tick::Tick;
+pub use transition::Answer;
 pub use version::ReadError;
 pub use wire_name::{ParseWireNameError, WireName};
 

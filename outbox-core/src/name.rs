@@ -39,6 +39,13 @@ pub fn is_pattern(pattern: &str) -> bool {
         || pattern.strip_suffix('*').is_some_and(|head| head.ends_with('.') && is_name(&format!("{head}x")))
 }
 
+/// Whether `name` can be a service's, the owner of events: lower-case letters, digits, `_` and `-`, beginning with a letter.
+#[must_use]
+pub fn is_service(name: &str) -> bool {
+    let goes_on = name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+    goes_on && name.starts_with(|first: char| first.is_ascii_lowercase()) && name.len() <= MAX_LEN
+}
+
 /// Whether `pattern` can match more than one name.
 #[must_use]
 pub fn is_wildcard(pattern: &str) -> bool {

@@ -153,6 +153,22 @@ mod tests {
         assert_eq!(verdict(Err::<(), _>(std::io::Error::other(discard()))), Verdict::Discard);
     }
 
+    /// S2-72: so does that nobody knows what became of the effect, or a blind retry would follow from one `?` too many.
+    #[test]
+    fn an_unknown_outcome_survives_wrapping() {
+        let lost = || Failure::outcome_unknown(std::io::Error::other("the answer to the charge was lost"));
+        assert_eq!(
+            verdict(Err::<(), _>(anyhow::Error::from(Mine::Gateway(lost())).context("charging"))),
+            Verdict::Unknown
+        );
+        assert_eq!(verdict(Err::<(), _>(std::io::Error::other(Mine::Plain(lost())))), Verdict::Unknown);
+        let charge = || -> HandlerResult {
+            Err(lost())?;
+            Ok(())
+        };
+        assert_eq!(verdict(charge()), Verdict::Unknown);
+    }
+
     #[test]
     fn the_outermost_verdict_decides() {
         assert_eq!(verdict(Err::<(), _>(Failure::discard(Failure::retry("inner")))), Verdict::Discard);

@@ -124,7 +124,7 @@ pub enum Fault {
     },
     /// A handler needs state that nobody gave.
     #[error(
-        "subscriber `{subscriber}` ({place}) needs `State<{state}>`: say `.state(..)` with a value of this type before `.build()`"
+        "the handler `{subscriber}` ({place}) needs `State<{state}>`: say `.state(..)` with a value of this type before `.build()`"
     )]
     MissingState {
         /// The handler.

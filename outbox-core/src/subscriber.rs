@@ -68,6 +68,9 @@ pub struct Settings {
     pub concurrency: Option<u32>,
     /// Most messages of one execution; `None` for a handler that takes no [`Batch`](crate::Batch), but one message.
     pub batch: Option<u32>,
+    /// Whether a call that was broken off (its time, a panic, its worker's end) leaves the job parked until the owner of its effect has
+    /// answered, in place of a retry.
+    pub parks: bool,
 }
 
 impl Settings {
@@ -79,6 +82,7 @@ impl Settings {
         priority: DEFAULT_PRIORITY,
         concurrency: None,
         batch: None,
+        parks: false,
     };
 }
 

@@ -10,6 +10,9 @@
 //!        retry, snooze, return, rescue                 │
 //!      └──────────────────── redrive ──────────────────┘
 //! ```
+//!
+//! A job is *parked* that is failed, reason unknown: whether it had its effect is not known. It is not redriven; the owner of the effect
+//! answers, and it is due again, or succeeded without another call.
 
 use std::fmt;
 use std::time::Duration;
@@ -55,14 +58,15 @@ impl JobState {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 
-    /// Whether `next` may follow. An operator's cancel takes a pending or running job to failed.
+    /// Whether `next` may follow. An operator's cancel takes a pending or running job to failed; an owner's answer a parked one to
+    /// succeeded.
     #[must_use]
     pub const fn may_become(self, next: Self) -> bool {
         matches!(
             (self, next),
             (Self::Pending, Self::Running | Self::Failed)
                 | (Self::Running, Self::Pending | Self::Succeeded | Self::Failed)
-                | (Self::Failed, Self::Pending)
+                | (Self::Failed, Self::Pending | Self::Succeeded)
         )
     }
 }
@@ -82,6 +86,8 @@ pub enum Reason {
     Discarded,
     /// Succeeded: its effect was already there, by the inbox.
     Duplicate,
+    /// Succeeded: it was parked, and the owner of its effect said that it took place.
+    Confirmed,
     /// Failed: no execution was left.
     Exhausted,
     /// Failed: it took its process down too often.
@@ -90,6 +96,10 @@ pub enum Reason {
     Quarantined,
     /// Failed: an operator ended it.
     Cancelled,
+    /// Failed: it was too old when its turn came, and its handler was not called.
+    Expired,
+    /// Failed: whether its effect took place is not known. It is parked until the effect's owner has answered.
+    Unknown,
 }
 
 impl Reason {
@@ -100,12 +110,24 @@ impl Reason {
             Self::Skipped => "skipped",
             Self::Discarded => "discarded",
             Self::Duplicate => "duplicate",
+            Self::Confirmed => "confirmed",
             Self::Exhausted => "exhausted",
             Self::Crashed => "crashed",
             Self::Quarantined => "quarantined",
             Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Unknown => "unknown",
         }
     }
+}
+
+/// What the owner of an effect says of it, when the outbox does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// It took place: the job has succeeded, and its handler is not called again.
+    TookEffect,
+    /// It did not, and will not any more by that call: the job is due again.
+    DidNot,
 }
 
 /// The counters of a job.
@@ -177,16 +199,36 @@ pub fn settle(counts: Counts, outcome: &Outcome, backoff: Backoff, jitter: f64) 
         Verdict::Snooze(delay) => Next::Snooze(delay),
         Verdict::Discard => Next::Succeeded(Some(Reason::Discarded)),
         Verdict::Quarantine => Next::Failed(Reason::Quarantined),
+        // Whatever the counts: the last attempt may have had its effect as well as the first.
+        Verdict::Unknown => Next::Failed(Reason::Unknown),
+    }
+}
+
+/// What a call comes to that was broken off, by its time, a panic or its worker's end: an ordinary failure, or, of a handler that parks
+/// what is unknown, nobody knows what.
+#[must_use]
+pub fn broken_off(parks: bool) -> Verdict {
+    if parks { Verdict::Unknown } else { Verdict::Retry }
+}
+
+/// What becomes of a parked job by the answer of its effect's owner. It begins a new life when it is due again.
+#[must_use]
+pub fn answered(answer: Answer) -> Next {
+    match answer {
+        Answer::TookEffect => Next::Succeeded(Some(Reason::Confirmed)),
+        Answer::DidNot => Next::Retry(Duration::ZERO),
     }
 }
 
 /// What becomes of a running job whose worker died. The attempt was counted by the claim and is not refunded, so that a
 /// job that takes its process down ends (S0-31). `in_doubt`: the worker held another job that had crashed before, so that either
 /// can be the guilty one; a job that had crashed before gets its attempt back then, because it has paid for a neighbour already, and
-/// the crash makes it run alone from now on.
+/// the crash makes it run alone from now on. `parks`: its handler is never repeated blindly.
 #[must_use]
-pub fn rescue(counts: Counts, crash_limit: u32, in_doubt: bool) -> Next {
-    if counts.crashes.saturating_add(1) >= crash_limit {
+pub fn rescue(counts: Counts, crash_limit: u32, in_doubt: bool, parks: bool) -> Next {
+    if parks {
+        Next::Failed(Reason::Unknown)
+    } else if counts.crashes.saturating_add(1) >= crash_limit {
         Next::Failed(Reason::Crashed)
     } else if in_doubt && counts.crashes > 0 {
         Next::Return
@@ -274,6 +316,7 @@ mod tests {
             (Running, Succeeded),
             (Running, Failed),
             (Failed, Pending),
+            (Failed, Succeeded),
         ];
         assert_eq!(legal, expected);
         assert!(JobState::ALL.into_iter().all(|state| JobState::from_word(state.as_str()) == Some(state)));
@@ -283,11 +326,29 @@ mod tests {
     /// B19, S0-31: a worker that dies on the last attempt leaves a failed job, never a running one.
     #[test]
     fn a_crash_on_the_last_attempt_ends_the_job() {
+        let rescue = |counts, limit, in_doubt| rescue(counts, limit, in_doubt, false);
         assert_eq!(rescue(counts(1, 1), 3, false), Next::Failed(Reason::Crashed));
         assert_eq!(rescue(Counts { crashes: 1, ..counts(2, 8) }, 3, false), Next::Retry(Duration::ZERO));
         assert_eq!(rescue(Counts { crashes: 2, ..counts(3, 8) }, 3, true), Next::Failed(Reason::Crashed));
         assert_eq!(rescue(Counts { crashes: 1, ..counts(2, 8) }, 3, true), Next::Return);
         assert_eq!(rescue(counts(2, 8), 3, true), Next::Retry(Duration::ZERO));
+    }
+
+    /// S2-72: an effect of which nobody knows is not tried again, whatever attempts are left; only its owner's answer moves the job.
+    #[test]
+    fn what_is_unknown_is_parked_whatever_the_counts() {
+        for (attempts, max_attempts) in [(1, 1), (1, 8), (8, 8), (9, 8)] {
+            let counts = counts(attempts, max_attempts);
+            assert_eq!(settled(counts, &failed(Verdict::Unknown)), Next::Failed(Reason::Unknown));
+            assert_eq!(settled(counts, &failed(broken_off(true))), Next::Failed(Reason::Unknown));
+            for in_doubt in [false, true] {
+                assert_eq!(rescue(counts, 3, in_doubt, true), Next::Failed(Reason::Unknown));
+            }
+        }
+        assert_eq!(broken_off(false), Verdict::Retry);
+        for answer in [Answer::TookEffect, Answer::DidNot] {
+            assert!(JobState::Failed.may_become(answered(answer).state()));
+        }
     }
 
     #[test]

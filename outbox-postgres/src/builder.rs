@@ -192,6 +192,13 @@ impl OutboxBuilder {
         self
     }
 
+    /// The service that this process is a part of: what `#[event(.., owner = "policy")]` calls it. An event that names another owner, or any
+    /// where none is said here, is not published; it is subscribed to and ingested as any other.
+    pub fn service(mut self, name: impl Into<String>) -> Self {
+        self.config.service = Some(name.into());
+        self
+    }
+
     /// A name for logs and the `worker` table. Default: host name and process id.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();
@@ -252,6 +259,9 @@ impl OutboxBuilder {
                 Some(lease) => self.config.lease = lease,
                 None => faults.push(SettingFault::Lease(length)),
             }
+        }
+        if let Some(service) = self.config.service.as_ref().filter(|service| !name::is_service(service)) {
+            faults.push(SettingFault::Service(service.clone()));
         }
         if self.profiles.iter().any(|profile| *profile != self.profiles[0]) {
             faults.push(SettingFault::Profiles);

@@ -19,6 +19,8 @@ pub(crate) struct Config {
     pub(crate) schema: Schema,
     /// Shows in the `worker` table and in logs.
     pub(crate) name: String,
+    /// The service that this process is a part of, and whose events it publishes.
+    pub(crate) service: Option<String>,
     /// Modules whose handlers this process runs; `None`: all that are linked.
     pub(crate) modules: Option<Vec<String>>,
     /// Most executions at once in the process.
@@ -60,6 +62,7 @@ impl Default for Config {
         Self {
             schema: Schema::default(),
             name: format!("{}:{}", host_name(), std::process::id()),
+            service: None,
             modules: None,
             concurrency: 16,
             module_concurrency: BTreeMap::new(),

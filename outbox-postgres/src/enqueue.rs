@@ -52,6 +52,7 @@ pub(crate) struct Order {
     pub(crate) priority: Option<u8>,
     pub(crate) delay: Duration,
     pub(crate) not_before: Option<DateTime<Utc>>,
+    pub(crate) expires: Option<Duration>,
 }
 
 impl Order {
@@ -68,6 +69,7 @@ impl Order {
             priority: None,
             delay: Duration::ZERO,
             not_before: None,
+            expires: J::EXPIRES,
         })
     }
 
@@ -115,6 +117,12 @@ impl<'c> Enqueuing<'c> {
     /// Due no earlier than at this moment, by the database's clock.
     pub fn not_before(self, moment: DateTime<Utc>) -> Self {
         self.set(|order| order.not_before = Some(storable(moment)))
+    }
+
+    /// Not begun later than this long behind its due time, by the database's clock: it then ends as failed, reason expired, without a call, and
+    /// stands among the failed ones. Default: what `#[job(.., expires = "10m")]` says of its type, else never.
+    pub fn expires(self, time: Duration) -> Self {
+        self.set(|order| order.expires = Some(time))
     }
 
     /// Another priority than its handler's: 0 runs first, 3 last; a larger number counts as 3.

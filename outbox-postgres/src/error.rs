@@ -44,6 +44,22 @@ pub enum PublishError {
         /// How many.
         count: usize,
     },
+    /// The event is another service's to publish.
+    #[error(
+        "`{name}` was not published: it is the fact of the service `{owner}`, and {}; only its owner publishes a fact, others subscribe to it",
+        service.as_ref().map_or_else(
+            || format!("this process has not said which one it is: say `.service(\"{owner}\")` to `Outbox::builder(..)` if it is that one"),
+            |service| format!("this process is a part of `{service}`"),
+        )
+    )]
+    NotTheOwner {
+        /// The event's name.
+        name: &'static str,
+        /// The service that publishes it.
+        owner: &'static str,
+        /// The one that this process says it is a part of.
+        service: Option<String>,
+    },
     /// The value does not become JSON.
     #[error("`{name}` cannot be written as JSON")]
     Encode {
@@ -261,6 +277,11 @@ pub enum SettingFault {
     /// A number that has to be at least one.
     #[error("`.{0}(0)`: at least 1 is needed")]
     Zero(&'static str),
+    /// No name that an owner of events could have.
+    #[error(
+        "`.service({0:?})`: a service has lower-case letters, digits, `_` and `-`, beginning with a letter, as `policy`"
+    )]
+    Service(String),
     /// Two settings of which one says the opposite of the other.
     #[error("`.{0}` and `.{1}` contradict each other: the engine's own connections go one way")]
     Contradiction(&'static str, &'static str),
@@ -390,9 +411,13 @@ pub enum RunError {
 pub enum OperationError {
     /// No failed job has this id.
     #[error(
-        "job {0} is not failed: only a failed job is run again, and one whose event has no live job of the same handler"
+        "job {0} is not failed: only a failed job is run again, and one whose event has no live job of the same handler; a parked one is \
+         run again by the answer of its effect's owner, see `outbox.parked()`"
     )]
     NotFailed(JobId),
+    /// No parked job has this id.
+    #[error("job {0} is not parked: only one that is failed, reason unknown, waits for an answer")]
+    NotParked(JobId),
     /// No live job has this id.
     #[error("job {0} is neither pending nor running")]
     NotLive(JobId),

@@ -104,6 +104,21 @@ pub struct Late {
     pub lasting: Duration,
 }
 
+/// Due jobs that no living worker runs: their handler was renamed without an alias or is not deployed, or the version of their payload is
+/// known to no binary that runs. They wait, uncharged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Starving {
+    /// Stored name of the handler.
+    pub handler: String,
+    /// Version of the payload; 0 where the handler takes any.
+    pub version: u32,
+    /// How many are due; counted up to 10,000.
+    pub due: u64,
+    /// For how long the oldest of them has been due.
+    pub lasting: Duration,
+}
+
 /// How the worker of this process is, from memory: see [`Outbox::health`](crate::Outbox::health).
 ///
 /// Printed, it is one line for people.
@@ -132,6 +147,9 @@ pub struct Health {
     pub overdue: Vec<Overdue>,
     /// Schedules whose tick has been due for more than half a minute. That leaves a worker ready: its other jobs are run.
     pub late: Vec<Late>,
+    /// Jobs that have been due for more than half a minute and that no living worker runs, wherever it is. That leaves a worker ready: it
+    /// can do nothing about it.
+    pub starving: Vec<Starving>,
 }
 
 impl Health {
@@ -156,6 +174,7 @@ impl Health {
                 .collect(),
             overdue: vitals.overdue(),
             late: vitals.late(LATE_AFTER).into_iter().map(|(schedule, lasting)| Late { schedule, lasting }).collect(),
+            starving: vitals.starving(),
         }
     }
 
@@ -255,7 +274,8 @@ impl fmt::Display for Health {
             .iter()
             .filter(|one| !ESSENTIAL.contains(&one.service))
             .try_for_each(|one| write!(f, "; {one}"))?;
-        self.late.iter().try_for_each(|one| write!(f, "; {one}"))
+        self.late.iter().try_for_each(|one| write!(f, "; {one}"))?;
+        self.starving.iter().try_for_each(|one| write!(f, "; {one}"))
     }
 }
 
@@ -270,6 +290,18 @@ impl fmt::Display for Trouble {
 impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the schedule `{}` has been due for {:.0?}", self.schedule, self.lasting)
+    }
+}
+
+impl fmt::Display for Starving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { handler, version, due, lasting } = self;
+        let jobs = if *due == 1 { "job" } else { "jobs" };
+        write!(f, "no living worker runs {due} due {jobs} of `{handler}`")?;
+        if *version > 0 {
+            write!(f, " in version {version}")?;
+        }
+        write!(f, ", the oldest for {lasting:.0?}")
     }
 }
 
@@ -302,6 +334,7 @@ mod tests {
             troubles: Vec::new(),
             overdue: Vec::new(),
             late: Vec::new(),
+            starving: Vec::new(),
         }
     }
 
@@ -358,6 +391,17 @@ mod tests {
             health.to_string().ends_with("listening; the schedule `inventory.scan` has been due for 95s"),
             "{health}"
         );
+    }
+
+    #[test]
+    fn what_starves_is_told_and_leaves_it_ready() {
+        let starving =
+            |version, due| Starving { handler: "a.b".into(), version, due, lasting: Duration::from_secs(95) };
+        let health = Health { starving: vec![starving(2, 7), starving(0, 1)], ..running() };
+        assert!(health.is_ready());
+        let said = "; no living worker runs 7 due jobs of `a.b` in version 2, the oldest for 95s\
+                    ; no living worker runs 1 due job of `a.b`, the oldest for 95s";
+        assert!(health.to_string().ends_with(said), "{health}");
     }
 
     #[test]

@@ -32,12 +32,27 @@ pub(crate) enum Came {
     Returned,
     /// A dead letter.
     Failed,
+    /// Nobody knows whether its effect took place.
+    Parked,
+    /// Too old when its turn came: its handler was not called.
+    Expired,
     /// Its lease was lost, and what it wrote in its transaction was rolled back.
     Lost,
 }
 
-const CAME: [&str; 9] =
-    ["succeeded", "duplicate", "skipped", "discarded", "retried", "snoozed", "returned", "failed", "lost"];
+const CAME: [&str; 11] = [
+    "succeeded",
+    "duplicate",
+    "skipped",
+    "discarded",
+    "retried",
+    "snoozed",
+    "returned",
+    "failed",
+    "parked",
+    "expired",
+    "lost",
+];
 
 impl Came {
     pub(crate) fn of(next: &Next) -> Self {
@@ -49,6 +64,8 @@ impl Came {
             Next::Retry(_) => Self::Retried,
             Next::Snooze(_) => Self::Snoozed,
             Next::Return => Self::Returned,
+            Next::Failed(Reason::Unknown) => Self::Parked,
+            Next::Failed(Reason::Expired) => Self::Expired,
             Next::Failed(_) => Self::Failed,
         }
     }
@@ -63,6 +80,7 @@ pub(crate) struct Meters {
     pub(crate) not_renewed: Counter,
     pub(crate) leases_lost: Counter,
     looked: Gauge,
+    starving: Gauge,
 }
 
 /// Those of one handler.
@@ -74,6 +92,8 @@ pub(crate) struct OfHandler {
     due: Gauge,
     oldest: Gauge,
     failed: Gauge,
+    parked: Gauge,
+    oldest_parked: Gauge,
 }
 
 impl Meters {
@@ -92,6 +112,7 @@ impl Meters {
             not_renewed: metrics::counter!("outbox_lease_renewals_total", "outcome" => "failed"),
             leases_lost: metrics::counter!("outbox_leases_lost_total"),
             looked: metrics::gauge!("outbox_looked_timestamp_seconds"),
+            starving: metrics::gauge!("outbox_starving_jobs"),
         }
     }
 
@@ -123,7 +144,10 @@ impl Meters {
             // Nothing waits since never: 0 would be an age of half a century.
             meter.oldest.set(depth.and_then(|one| one.oldest).unwrap_or(f64::INFINITY));
             meter.failed.set(depth.map_or(0.0, |one| number(one.failed)));
+            meter.parked.set(depth.map_or(0.0, |one| number(one.parked)));
+            meter.oldest_parked.set(depth.and_then(|one| one.oldest_parked).unwrap_or(f64::INFINITY));
         }
+        self.starving.set(number(found.iter().flat_map(|one| &one.starving).map(|one| one.due).sum()));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.looked.set(now.as_secs_f64());
     }
@@ -141,6 +165,8 @@ impl OfHandler {
             due: metrics::gauge!("outbox_due_jobs", "handler" => handler),
             oldest: metrics::gauge!("outbox_oldest_due_timestamp_seconds", "handler" => handler),
             failed: metrics::gauge!("outbox_failed_jobs", "handler" => handler),
+            parked: metrics::gauge!("outbox_parked_jobs", "handler" => handler),
+            oldest_parked: metrics::gauge!("outbox_oldest_parked_timestamp_seconds", "handler" => handler),
         }
     }
 

@@ -47,7 +47,7 @@ macro_rules! migrations {
 }
 
 /// Forward only; a released one never changes.
-static MIGRATIONS: [Migration; 16] = migrations![
+static MIGRATIONS: [Migration; 17] = migrations![
     1 "0001_ulid",
     2 "0002_event",
     3 "0003_job",
@@ -64,6 +64,7 @@ static MIGRATIONS: [Migration; 16] = migrations![
     14 "0014_schedule",
     15 "0015_lease",
     16 "0016_quarantine",
+    17 "0017_outcome",
 ];
 
 /// The newest version that this binary knows.

@@ -52,7 +52,7 @@ impl Outbox {
     }
 
     /// Ends a pending or running job as failed, reason cancelled. What its handler does meanwhile is not undone, but changes
-    /// nothing of the job any more.
+    /// nothing of the job any more. One that runs and whose handler says `unknown = park` is [parked](Self::parked): it may be calling.
     ///
     /// # Errors
     /// When no live job has this id, or the database refuses.

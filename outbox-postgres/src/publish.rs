@@ -93,6 +93,10 @@ pub(crate) struct Row {
 
 impl Batch {
     pub(crate) fn of<E: Event>(outbox: Outbox, events: &[E]) -> Result<Self, PublishError> {
+        let service = outbox.config().service.as_deref();
+        if let Some(owner) = E::OWNER.filter(|owner| service != Some(owner)) {
+            return Err(PublishError::NotTheOwner { name: E::NAME, owner, service: service.map(str::to_owned) });
+        }
         let limit = outbox.payload_limit();
         let row = |event: &E| {
             Ok(Row { id: identity::event(), subject_id: event.subject_id(), payload: encode(event, limit)?, key: None })

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::health::{Listening, Overdue, Stage};
+use crate::health::{Listening, Overdue, Stage, Starving};
 
 /// When something last happened; never so far, or a moment of the process's monotonic clock.
 #[derive(Debug, Default)]
@@ -56,6 +56,8 @@ pub(crate) struct Vitals {
     overdue: Mutex<Vec<Overdue>>,
     /// When each of this process's schedules is due, as far as it knows.
     schedules: Mutex<Vec<(String, Instant)>>,
+    /// Due jobs that no living worker runs, as of the last count.
+    starving: Mutex<Vec<Starving>>,
 }
 
 impl Default for Vitals {
@@ -72,6 +74,7 @@ impl Default for Vitals {
             failing: Mutex::default(),
             overdue: Mutex::default(),
             schedules: Mutex::default(),
+            starving: Mutex::default(),
         }
     }
 }
@@ -86,6 +89,7 @@ impl Vitals {
             self.running.store(0, Ordering::Release);
             lock(&self.overdue).clear();
             lock(&self.schedules).clear();
+            lock(&self.starving).clear();
         }
     }
 
@@ -162,6 +166,15 @@ impl Vitals {
 
     pub(crate) fn schedules_are(&self, due: Vec<(String, Instant)>) {
         *lock(&self.schedules) = due;
+    }
+
+    /// Answers what starved before.
+    pub(crate) fn starving_are(&self, starving: Vec<Starving>) -> Vec<Starving> {
+        std::mem::replace(&mut *lock(&self.starving), starving)
+    }
+
+    pub(crate) fn starving(&self) -> Vec<Starving> {
+        lock(&self.starving).clone()
     }
 
     /// Schedules that have been due for longer than `grace`, and for how long. One whose scheduler hears nothing becomes so by itself.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox::{Backoff, Verdict};
 use outbox_core::Outcome;
-use outbox_core::transition::{Counts, Next, Reason, Risk, rescue, risk, settle};
+use outbox_core::transition::{Answer, Counts, Next, Reason, Risk, answered, rescue, risk, settle};
 use sqlx::types::Uuid;
 use sqlx::{PgConnection, Row as _};
 
@@ -61,8 +61,14 @@ fn expected(counts: Counts, next: Next, crashes: u32) -> Stands {
 
 fn outcomes() -> Vec<Outcome> {
     let (later, soon) = (Duration::from_secs(7), Duration::from_secs(5));
-    let verdicts =
-        [Verdict::Retry, Verdict::RetryAfter(soon), Verdict::Snooze(later), Verdict::Discard, Verdict::Quarantine];
+    let verdicts = [
+        Verdict::Retry,
+        Verdict::RetryAfter(soon),
+        Verdict::Snooze(later),
+        Verdict::Discard,
+        Verdict::Quarantine,
+        Verdict::Unknown,
+    ];
     let failed = verdicts.map(|verdict| Outcome::Failed { verdict, error: "boom".into() });
     [Outcome::Done, Outcome::Skipped].into_iter().chain(failed).collect()
 }
@@ -178,12 +184,21 @@ async fn settle_done(floor: &Floor, c: &mut PgConnection, ids: &[Uuid], claims: 
 
 /// S0-31, B19: rescue does to the row what the rule says, for every small count and crash limit, whether its worker held other jobs
 /// that had crashed before or none: the crash counts, the attempt stays charged unless the guilt is in doubt, and the job ends as
-/// failed, reason crashed, when its attempts or its crashes are used up.
+/// failed, reason crashed, when its attempts or its crashes are used up. S2-72: that of a handler that the catalogue has as one that parks
+/// what is unknown, by its present name or by an earlier one, ends as failed, reason unknown, whatever its counters.
 #[tokio::test]
 async fn rescue_follows_the_rule() {
     let floor = Floor::new().await;
-    for (limit, in_doubt) in [1, 2, 3, 4].into_iter().flat_map(|limit| [(limit, false), (limit, true)]) {
+    let catalogue = [None, Some(("desk.note", "{}")), Some(("desk.renamed", "{desk.older,desk.note}"))];
+    let cases = [1, 2, 3, 4].into_iter().flat_map(|limit| [(limit, false), (limit, true)]);
+    for ((limit, in_doubt), parking) in cases.flat_map(|case| catalogue.map(|parking| (case, parking))) {
         let mut tx = floor.sandbox.pool().begin().await.unwrap();
+        if let Some((handler, aliases)) = parking {
+            let text =
+                "insert into :schema.subscription (handler, aliases, source, kind, max_attempts, priority, parks)
+                        values ($1, $2::text[], 'work.asked', 'event', 3, 1, true)";
+            sqlx::query(floor.fill(text)).bind(handler).bind(aliases).execute(&mut *tx).await.unwrap();
+        }
         let (mut written, mut dead) = (Vec::new(), vec![Uuid::new_v4()]);
         for counts in all_counts() {
             if !in_doubt {
@@ -195,13 +210,14 @@ async fn rescue_follows_the_rule() {
         let query = sqlx::query(floor.fill(RESCUE_RETURN)).bind(&dead).bind(limit).bind(None::<Vec<Uuid>>);
         assert_eq!(query.fetch_all(&mut *tx).await.unwrap().len(), written.len());
         for (counts, id) in written {
-            let next = rescue(counts, u32::try_from(limit).unwrap(), in_doubt);
+            let next = rescue(counts, u32::try_from(limit).unwrap(), in_doubt, parking.is_some());
             let (status, reason, attempts, crashes, mut due, held) = expected(counts, next, counts.crashes + 1);
             if next == Next::Return {
                 due = 0;
             }
             let expected = (status, reason, attempts, crashes, due, held);
-            assert_eq!(stands(&floor, &mut tx, id).await, expected, "{counts:?}, limit {limit}, in doubt: {in_doubt}");
+            let case = format!("{counts:?}, limit {limit}, in doubt: {in_doubt}, parking: {parking:?}");
+            assert_eq!(stands(&floor, &mut tx, id).await, expected, "{case}");
         }
         tx.rollback().await.unwrap();
     }
@@ -451,9 +467,9 @@ async fn rescue_bury_and_recover_do_what_the_mirror_says() {
     }
 }
 
-/// S0-27: what unregister leaves of a worker's row, what an operator can cancel, and what can be redriven, for every state.
+/// S0-27: what unregister leaves of a worker's row, and what an operator can cancel, for every state.
 #[tokio::test]
-async fn unregister_cancel_and_redrive_do_what_the_mirror_says() {
+async fn unregister_and_cancel_do_what_the_mirror_says() {
     let floor = Floor::new().await;
     for state in JobState::ALL {
         let mut tx = floor.sandbox.pool().begin().await.unwrap();
@@ -466,14 +482,56 @@ async fn unregister_cancel_and_redrive_do_what_the_mirror_says() {
         let expected = if mirror::is_removed(state == JobState::Running) { None } else { Some(true) };
         assert_eq!(left, expected, "{state}");
         tx.rollback().await.unwrap();
-        for (function, expected) in
-            [("cancel($1, 'why')", mirror::is_cancelled(state)), ("redrive($1)", mirror::is_redriven(state))]
-        {
+        let mut tx = floor.sandbox.pool().begin().await.unwrap();
+        let id = write_in(&floor, &mut tx, state, true, (Uuid::new_v4(), worker), PLAIN).await;
+        assert_eq!(called(&floor, &mut tx, "cancel($1, 'why')", id).await, mirror::is_cancelled(state), "{state}");
+        tx.rollback().await.unwrap();
+    }
+}
+
+async fn called(floor: &Floor, c: &mut PgConnection, function: &str, id: Uuid) -> bool {
+    let text = floor.fill(&format!("select :schema.{function}"));
+    sqlx::query_scalar(text).bind(id).fetch_one(c).await.unwrap()
+}
+
+/// Gives a failed job another reason, as its owner.
+async fn for_this_reason(floor: &Floor, c: &mut PgConnection, id: Uuid, reason: Option<Reason>) {
+    sqlx::query("select set_config('outbox.owner_work', 'on', true)").execute(&mut *c).await.unwrap();
+    let text = floor.fill("update :schema.job_failed set reason = $2 where id = $1");
+    sqlx::query(text).bind(id).bind(reason.map(Reason::as_str)).execute(&mut *c).await.unwrap();
+    sqlx::query("select set_config('outbox.owner_work', 'off', true)").execute(c).await.unwrap();
+}
+
+/// S0-27, S2-72: what can be redriven, by force too, and what an owner's answer moves, and to where, for every state and reason.
+#[tokio::test]
+async fn redrive_and_resolve_do_what_the_mirror_says() {
+    let floor = Floor::new().await;
+    let reasons = [None, Some(Reason::Exhausted), Some(Reason::Crashed), Some(Reason::Expired), Some(Reason::Unknown)];
+    for (state, reason) in JobState::ALL.into_iter().flat_map(|state| reasons.map(|reason| (state, reason))) {
+        for (function, answer) in [
+            ("redrive($1)", None),
+            ("redrive($1, true)", None),
+            ("resolve($1, true)", Some(Answer::TookEffect)),
+            ("resolve($1, false)", Some(Answer::DidNot)),
+        ] {
+            let case = format!("{function} of a {state} job, reason {reason:?}");
             let mut tx = floor.sandbox.pool().begin().await.unwrap();
-            let id = write_in(&floor, &mut tx, state, true, (Uuid::new_v4(), worker), PLAIN).await;
-            let text = floor.fill(&format!("select :schema.{function}"));
-            let done: bool = sqlx::query_scalar(text).bind(id).fetch_one(&mut *tx).await.unwrap();
-            assert_eq!(done, expected, "{function} of a {state} job");
+            let id = write_in(&floor, &mut tx, state, true, (Uuid::new_v4(), Uuid::new_v4()), PLAIN).await;
+            for_this_reason(&floor, &mut tx, id, reason).await;
+            let moves = match answer {
+                None => mirror::is_redriven(state, reason),
+                Some(_) => mirror::is_answered(state, reason),
+            };
+            assert_eq!(called(&floor, &mut tx, function, id).await, moves, "{case}");
+            let (status, reason, attempts, crashes, ..) = stands(&floor, &mut tx, id).await;
+            let next = answer.map_or(Next::Retry(Duration::ZERO), answered);
+            let becomes = if moves { next.state() } else { state };
+            assert_eq!(status, becomes.as_str(), "{case}");
+            match next {
+                _ if !moves => {}
+                Next::Succeeded(expected) => assert_eq!(reason.as_deref(), expected.map(Reason::as_str), "{case}"),
+                _ => assert_eq!((reason, attempts, crashes), (None, 0, 0), "{case}: a new life"),
+            }
             tx.rollback().await.unwrap();
         }
     }

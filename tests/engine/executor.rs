@@ -73,6 +73,20 @@ async fn work_has_a_longest_time() {
     );
 }
 
+/// S2-54: whoever waits for the end of work hears of it, however it ends, when nobody drives it any more either: its executor was dropped, or
+/// has shut down and dropped the work.
+#[tokio::test]
+async fn nobody_waits_for_ever_for_works_end() {
+    let executor = Executor::new(4);
+    let dropped = executor.start("dropped", async |_| -> Result<(), io::Error> { pending().await }).await.unwrap();
+    let waits = tokio::spawn(dropped.ended());
+    assert_eq!(executor.shut_down(Duration::ZERO).await.dropped, 1);
+    let told = tokio::time::timeout(LONG, waits).await.expect("it is told").unwrap().unwrap_err();
+    assert!(told.to_string().contains("`dropped`"), "{told}");
+    let refused = executor.start("late", async |_| FINE).await.unwrap_err();
+    assert!(refused.to_string().contains("late"), "{refused}");
+}
+
 /// S2-47, S2-52: a shutdown starts nothing more, asks what runs to end, waits for it, and drops what does not end within the budget.
 #[tokio::test]
 async fn a_shutdown_drains_and_then_drops() {

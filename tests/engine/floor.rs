@@ -45,6 +45,8 @@ pub enum Do {
     RetryAfter(u64),
     Discard,
     Quarantine,
+    /// Fails, and does not know whether it had its effect; behind this gate, if there is one.
+    Unknown(Option<String>),
     /// Runs this in its transaction.
     Sql(String),
     /// Publishes a follow-up of this label in its transaction.
@@ -203,6 +205,11 @@ impl Stage {
         }
     }
 
+    /// The same for a message of another kind.
+    pub async fn play_by(&self, handler: &'static str, label: &str, plan: &[Do], attempt: Attempt) -> HandlerResult {
+        self.play(handler, &Asked { label: label.to_owned(), plan: plan.to_vec() }, It::at(attempt)).await
+    }
+
     /// Does what the plan says for this execution: its attempt, or how often it began in this process, whichever is more.
     async fn play(&self, handler: &'static str, asked: &Asked, it: It<'_, '_>) -> HandlerResult {
         let (_execution, nth) = self.begin(handler, &asked.label);
@@ -242,6 +249,12 @@ impl Stage {
             Do::RetryAfter(millis) => return Err(Failure::retry_after(Duration::from_millis(millis), "later").into()),
             Do::Discard => return Err(Failure::discard("gone").into()),
             Do::Quarantine => return Err(Failure::quarantine("broken").into()),
+            Do::Unknown(gate) => {
+                if let Some(gate) = gate {
+                    self.opened(&gate).await;
+                }
+                return Err(Failure::outcome_unknown("no answer from the bank").into());
+            }
             Do::Sql(text) => {
                 let tx = it.tx.ok_or("this handler has no transaction")?;
                 sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut **tx).await?;
@@ -347,6 +360,18 @@ async fn pack(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage)
     stage.play("order_item.pack", &asked, It::at(attempt)).await
 }
 
+/// An effect that is somebody else's, and must not be had twice.
+#[subscriber(event = "work.asked", name = "bank.pay", aliases("bank.transfer"), unknown = park, backoff = fixed("100ms"))]
+async fn pay(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
+    stage.play("bank.pay", &asked, It::at(attempt)).await
+}
+
+/// The same with little patience.
+#[subscriber(event = "work.asked", name = "bank.hasten", unknown = park, backoff = fixed("100ms"), timeout = "300ms")]
+async fn hasten(asked: Asked, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
+    stage.play("bank.hasten", &asked, It::at(attempt)).await
+}
+
 #[subscriber(event = "work.asked", name = "till.book", max_attempts = 3, backoff = fixed("100ms"))]
 async fn book(asked: Asked, mut tx: Tx<'_>, attempt: Attempt, State(stage): State<Stage>) -> HandlerResult {
     stage.effect(&mut tx, "till.book", &asked.label).await?;
@@ -372,6 +397,9 @@ async fn follow(
 async fn letter(letter: Letter, envelope: Envelope, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
     let (_execution, _) = stage.begin("desk.letter", &letter.label);
     stage.note(format!("letter {} {} v{}", envelope.id, envelope.name, envelope.version));
+    if letter.label == "unknown" {
+        return Err(Failure::outcome_unknown("the post says nothing").into());
+    }
     if letter.label == "wait" {
         let _ = stage.gates.subscribe().wait_for(|open| open.contains("letters")).await;
     }

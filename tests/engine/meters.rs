@@ -244,6 +244,39 @@ async fn a_replays_outcome_is_counted() {
     assert_eq!(meters.count(&replayed("enqueued", "desk.note")), 1);
 }
 
+/// S2-72, S2-5: what is parked can be alerted on, by how many and since when, whoever parked it; and both kinds of end are counted apart from failures.
+#[tokio::test]
+async fn what_is_parked_or_expired_is_counted() {
+    let meters = Meters::default();
+    let _recorded = meters.record();
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["bank.pay", "desk.letter"]).build().await.unwrap();
+    ask(&outbox, "a", [Do::Unknown(None)]).await;
+    let mut tx = outbox.begin().await.unwrap();
+    let letter = crate::floor::Letter { label: "old".into() };
+    outbox.enqueue(&mut tx, &letter).expires(Duration::ZERO).await.unwrap();
+    tx.commit().await.unwrap();
+    let worker = Worker::start(outbox);
+    floor.until_settled().await;
+    let outcome = |handler: &str, outcome: &str| format!("outbox_executions_total handler={handler} outcome={outcome}");
+    eventually("both ends are counted", async || {
+        let ends = meters.count(&outcome("bank.pay", "parked")) + meters.count(&outcome("desk.letter", "expired"));
+        (ends == 2).then_some(())
+    })
+    .await;
+    assert_eq!(meters.count(&outcome("bank.pay", "failed")), 0);
+    worker.stop().await;
+    // Another process, that parked nothing, counts what is there.
+    let other = floor.worker(&["bank.pay"]).await;
+    let parked = "outbox_parked_jobs handler=bank.pay";
+    eventually("it is counted", async || (meters.gauge(parked) == Some(1.0)).then_some(())).await;
+    let since = meters.gauge("outbox_oldest_parked_timestamp_seconds handler=bank.pay").unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!((now - 600.0..now + 600.0).contains(&since), "{since}");
+    assert_eq!(meters.gauge("outbox_starving_jobs"), Some(0.0));
+    other.stop().await;
+}
+
 /// S2-64: what a reconciliation found is told as it was found, though it was mended at once.
 #[tokio::test]
 async fn drift_is_told_as_it_was_found() {

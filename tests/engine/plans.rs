@@ -85,7 +85,8 @@ fn cases() -> Vec<Case> {
         case("recover", "recover", format!("'{LIVE}', null, 20000"), 20_000, 20_000),
         case("survey of jobs", "survey_jobs", "'{}', '{}'".into(), 10 * 10_001, 20),
         case("survey of handlers", "survey_handlers", "'{}'".into(), 0, 20),
-        case("failed", "failed", "null, 100".into(), 0, 100),
+        case("failed", "failed", "null, 100, null".into(), 0, 100),
+        case("parked", "parked", "null, null, null, 100, 0".into(), 0, 100),
         case("schedule: due", "schedule_due", "'{plan.night}', 100".into(), 0, 100),
         case(
             "schedule: lock",

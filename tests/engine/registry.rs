@@ -192,7 +192,7 @@ async fn missing_state_names_handler_type_file_and_line() {
         })
         .collect();
     assert_eq!(missing, ["engine::support::Effects", "engine::support::Script"]);
-    let line = "  - subscriber `inventory.take` (tests/engine/support.rs:";
+    let line = "  - the handler `inventory.take` (tests/engine/support.rs:";
     assert!(text.starts_with("the wiring of this binary is wrong:\n") && text.matches(line).count() == 2, "{text}");
     assert!(text.contains(
         "needs `State<engine::support::Effects>`: say `.state(..)` with a value of this type before `.build()`"

@@ -1,8 +1,11 @@
 //! retry: when a failed attempt is repeated, how often, and what is kept of it.
 
+use outbox_testing::fault::{Point, Proxy};
+use outbox_testing::{Sandbox, eventually};
 use sqlx::Row as _;
+use sqlx::postgres::PgPoolOptions;
 
-use crate::floor::{Do, Floor, Worker, ask, fail};
+use crate::floor::{Do, Floor, Followed, Stage, Worker, ask, fail};
 
 /// S2-29, S2-33, S1-30, S0-25, S0-26, B9: a handler that always fails runs exactly `max_attempts` times, each time behind its backoff, and the job is
 /// then failed for good with its last error; each attempt shows in the row and in the history.
@@ -54,6 +57,47 @@ async fn the_cadence_does_not_depend_on_the_number_of_workers() {
     for label in ["a", "b", "c"] {
         assert_eq!(floor.stage.executions("desk.doubling", label), 3, "{label}");
     }
+}
+
+/// S2-51: retries do not multiply: what a handler comes to is written again and again while its connection is cut, and the handler is not called
+/// again for that; a job that it enqueues has attempts of its own, and fails without a call of the first one. Calls in all are the sum of what each may
+/// have, not the product.
+#[tokio::test]
+async fn retries_within_retries_do_not_multiply() {
+    let floor = Floor::new().await;
+    let proxy = Proxy::start(&Sandbox::url().await).unwrap();
+    let pool = PgPoolOptions::new().max_connections(4).connect_lazy_with(proxy.options());
+    let unwritten = proxy.cut_at(Point::before("settle").every_time());
+    let worker = Worker::start(floor.outbox_on(pool, &["desk.note", "till.book", "shelf.fail"]).build().await.unwrap());
+    let mut plan = vec![Do::Publish("inner".into())];
+    plan.extend((0..20).map(|_| fail("no")));
+    let event = ask(&worker.outbox, "outer", (0..20).map(|_| fail("no")).collect::<Vec<_>>()).await;
+    eventually("its outcome is sent again and again", async || (unwritten.reached() >= 3).then_some(())).await;
+    drop(unwritten);
+    let note = floor.until("desk.note", event, "failed").await;
+    let book = floor.until("till.book", event, "failed").await;
+    assert_eq!((note.attempts, book.attempts), (3, 3));
+    assert_eq!((floor.stage.executions("desk.note", "outer"), floor.stage.executions("till.book", "outer")), (3, 3));
+    let event = ask(&worker.outbox, "nested", plan).await;
+    floor.until("till.book", event, "succeeded").await;
+    eventually("the inner one has failed for good", async || {
+        let inner = floor.sandbox.jobs().await.of("shelf.fail");
+        (inner.count("failed") == 1).then_some(())
+    })
+    .await;
+    assert_eq!((floor.stage.executions("till.book", "nested"), floor.stage.executions("shelf.fail", "inner")), (1, 3));
+    worker.stop().await;
+}
+
+/// Fails whatever it gets.
+#[outbox::subscriber(event = "work.followed", name = "shelf.fail", max_attempts = 3, backoff = fixed("50ms"))]
+async fn fail_inside(
+    followed: Followed,
+    attempt: outbox::Attempt,
+    _key: outbox::IdempotencyKey,
+    outbox::State(stage): outbox::State<Stage>,
+) -> outbox::HandlerResult {
+    stage.play_by("shelf.fail", &followed.label, &[fail("1"), fail("2"), fail("3"), fail("4")], attempt).await
 }
 
 /// B9b: a delay that the handler asks for counts as an attempt and stops at the limit.

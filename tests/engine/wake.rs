@@ -46,6 +46,59 @@ async fn a_kick_wakes_behind_a_foreign_transaction() {
     worker.stop().await;
 }
 
+/// S2-15: nothing is said before the commit: a worker that has gone to sleep asks for nothing while the event and its job are written and not
+/// committed, nor when they are rolled back.
+#[tokio::test]
+async fn nothing_wakes_before_the_commit() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).poll_interval(HOUR).poll_only();
+    let worker = Worker::start(outbox.build().await.unwrap());
+    let event = ask(&worker.outbox, "first", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    let pause = async || sqlx::query("select pg_sleep(0.3)").execute(floor.sandbox.pool()).await.map(drop).unwrap();
+    let before = eventually("it sleeps", async || {
+        let before = proxy.all().count("claim");
+        pause().await;
+        (proxy.all().count("claim") == before).then_some(before)
+    })
+    .await;
+    let asked = Asked { label: "a".into(), plan: vec![] };
+    let mut tx = worker.outbox.begin().await.unwrap();
+    worker.outbox.publish(&mut tx, &asked).await.unwrap();
+    tx.rollback().await.unwrap();
+    let mut tx = worker.outbox.begin().await.unwrap();
+    let event = worker.outbox.publish(&mut tx, &asked).await.unwrap().event_id;
+    pause().await;
+    assert_eq!(proxy.all().count("claim"), before);
+    tx.commit().await.unwrap();
+    floor.until("desk.note", event, "succeeded").await;
+    worker.stop().await;
+}
+
+/// S2-15: a commit while a scan is under way, which cannot see it any more, is not lost between the scan and the sleep behind it: with an hour
+/// between polls and nobody to notify, its job runs at once.
+#[tokio::test]
+async fn a_kick_during_a_scan_is_not_lost() {
+    let floor = Floor::new().await;
+    let proxy = proxy::start().await;
+    let outbox = floor.outbox_on(proxy::pool(&proxy), &["desk.note"]).poll_interval(HOUR).poll_only();
+    let worker = Worker::start(outbox.build().await.unwrap());
+    let event = ask(&worker.outbox, "first", []).await;
+    floor.until("desk.note", event, "succeeded").await;
+    for label in ["a", "b", "c"] {
+        // The scan has been answered by the server, and the worker does not know it yet.
+        let scanned = proxy.hold_at(outbox_testing::fault::Point::after("claim"));
+        worker.outbox.kick();
+        scanned.until_reached().await;
+        let event = ask(&worker.outbox, label, []).await;
+        assert_eq!(floor.job("desk.note", event).await.status, "pending");
+        scanned.release();
+        floor.until("desk.note", event, "succeeded").await;
+    }
+    worker.stop().await;
+}
+
 /// S1-8, S1-24: a commit in another outbox wakes this one by NOTIFY, with an hour between polls.
 #[tokio::test]
 async fn a_commit_elsewhere_wakes_by_notify() {

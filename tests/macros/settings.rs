@@ -23,6 +23,7 @@ async fn silent(_: SaleMade) -> HandlerResult {
     timeout = "20s",
     priority = 0,
     concurrency = 2,
+    unknown = park,
 )]
 async fn outspoken(_: SaleMade) -> HandlerResult {
     Ok(())
@@ -44,13 +45,14 @@ fn what_is_not_said_takes_its_default() {
 #[test]
 fn what_is_said_is_registered() {
     let handler = handler("settings.outspoken");
-    let Settings { max_attempts, backoff, timeout, priority, concurrency, batch } = handler.settings;
+    let Settings { max_attempts, backoff, timeout, priority, concurrency, batch, parks } = handler.settings;
     assert_eq!(max_attempts, 3);
     assert_eq!(backoff, Backoff::exponential(Duration::from_secs(30), Duration::from_hours(1)));
     assert_eq!(timeout, Duration::from_secs(20));
     assert_eq!(priority, 0);
     assert_eq!(concurrency, Some(2));
     assert_eq!(batch, None, "it takes one message");
+    assert!(parks);
     assert_eq!(handler.aliases, ["settings.first", "settings.second"]);
     assert_eq!(handler.original_name(), "settings.first");
 }

@@ -34,6 +34,7 @@ pub const TOO_MANY_DEATHS: &str = "a job took down more processes than its limit
 pub const BLAMED: &str = "a job was charged again for what one neighbour did";
 pub const EFFECT_TWICE: &str = "an effect that is there twice, or apart from its completion";
 pub const ENDED_EARLY: &str = "a job ended although its limits allowed more";
+pub const BLIND: &str = "a call beside, or behind, one of which nobody knows whether it had its effect";
 pub const LOST: &str = "a job that can never end";
 
 /// Looks at every world that can be reached. Breadth first, so the way to a violation is a shortest one.
@@ -118,7 +119,8 @@ impl Search {
 fn of_step(before: &World, after: &World, name: &'static str) -> Option<&'static str> {
     let is_redrive = name.starts_with("redrive");
     before.jobs.iter().zip(&after.jobs).find_map(|(old, new)| {
-        if old.is_terminal() && old != new && !(is_redrive && new.redrives == old.redrives + 1) {
+        let is_answer = name.starts_with("its owner") && old.reason == Some(Reason::Unknown);
+        if old.is_terminal() && old != new && !(is_redrive && new.redrives == old.redrives + 1) && !is_answer {
             // The row alone: the observer counts on.
             let row = (old.state, old.reason, old.attempts, old.crashes)
                 != (new.state, new.reason, new.attempts, new.crashes);
@@ -146,6 +148,7 @@ fn of_world(world: &World, rules: &Rules, size: Size) -> Option<&'static str> {
             (u32::from(job.deaths) > deaths_allowed && !cancelled && world.rows_deleted == 0, TOO_MANY_DEATHS),
             (job.effects > 1 || (size.transactional && job.effects > job.completions), EFFECT_TWICE),
             (is_done_without_effect(job.state, job.reason, size, job.effects), EFFECT_TWICE),
+            (size.parks && job.open > 1 && world.rows_deleted == 0, BLIND),
             (ended_early(job.reason, counts.attempts, u32::from(job.crashes), size), ENDED_EARLY),
         ];
         // Of a job that never took its process down: one that did pays for itself too.

@@ -24,6 +24,7 @@ const ONE: Size = Size {
     transactional: false,
     redrives: 0,
     rows_deleted: 0,
+    parks: false,
     quiet: false,
 };
 
@@ -62,6 +63,17 @@ fn one_job_is_never_lost_or_doubled() {
     let rowless = [Size { rows_deleted: 1, ..ONE }];
     let explored = explored(limited.chain(twice).chain(rowless));
     assert!(explored.worlds > 100_000, "{explored:?}");
+}
+
+/// S2-72: one job whose handler parks what is unknown, for every small limit, with redrives and the answers of its effect's owner: no call
+/// begins while nobody knows whether an earlier one had its effect.
+#[test]
+fn no_effect_is_tried_again_blindly() {
+    let sizes = (1..=2).flat_map(|max_attempts| {
+        (1..=max_attempts).map(move |crash_limit| Size { max_attempts, crash_limit, parks: true, redrives: 1, ..ONE })
+    });
+    let explored = explored(sizes);
+    assert!(explored.worlds > 1_000, "{explored:?}");
 }
 
 /// Two jobs beside each other, with everything that can happen to them; and, in two slots and in one, with attempts to spare.

@@ -1,7 +1,7 @@
 //! Decisions that only a statement takes, as functions. The conformance suite holds them to the statements, for every combination of
 //! what they look at; the model takes its steps by them.
 
-use outbox_core::transition::{Counts, JobState, Risk, risk};
+use outbox_core::transition::{Counts, JobState, Reason, Risk, risk};
 
 /// A worker's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,7 +75,12 @@ pub fn is_cancelled(job: JobState) -> bool {
     matches!(job, JobState::Pending | JobState::Running)
 }
 
-/// `redrive()`: whether the job begins a new life.
-pub fn is_redriven(job: JobState) -> bool {
-    job == JobState::Failed
+/// `redrive()`: whether the job begins a new life. A parked one waits for its effect's owner.
+pub fn is_redriven(job: JobState, reason: Option<Reason>) -> bool {
+    job == JobState::Failed && reason != Some(Reason::Unknown)
+}
+
+/// `resolve()`: whether the job is one that an owner's answer moves.
+pub fn is_answered(job: JobState, reason: Option<Reason>) -> bool {
+    job == JobState::Failed && reason == Some(Reason::Unknown)
 }

@@ -64,19 +64,19 @@ fn a_rescue_of_the_living_is_caught() {
 
 #[test]
 fn a_rescue_without_a_crash_limit_is_caught() {
-    let rules = Rules { rescue: |counts, _, in_doubt| (TRUE.rescue)(counts, u32::MAX, in_doubt), ..TRUE };
+    let rules = Rules { rescue: |counts, _, in_doubt, parks| (TRUE.rescue)(counts, u32::MAX, in_doubt, parks), ..TRUE };
     caught(rules, Size { max_attempts: 3, crash_limit: 1, ..ONE }, checker::TOO_MANY_DEATHS);
 }
 
 #[test]
 fn a_rescue_that_always_returns_is_caught() {
-    let rules = Rules { rescue: |_, _, _| Next::Retry(std::time::Duration::ZERO), ..TRUE };
+    let rules = Rules { rescue: |_, _, _, _| Next::Retry(std::time::Duration::ZERO), ..TRUE };
     caught(rules, Size { max_attempts: 1, crash_limit: 3, ..ONE }, checker::TOO_MANY_ATTEMPTS);
 }
 
 #[test]
 fn a_rescue_that_gives_up_at_once_is_caught() {
-    let rules = Rules { rescue: |_, _, _| Next::Failed(Reason::Crashed), ..TRUE };
+    let rules = Rules { rescue: |_, _, _, _| Next::Failed(Reason::Crashed), ..TRUE };
     caught(rules, ONE, checker::ENDED_EARLY);
 }
 
@@ -141,7 +141,7 @@ fn a_burial_before_the_rescue_is_caught() {
 /// Of two jobs that crashed before and died side by side none is charged, or a neighbour pays for the guilty one again.
 #[test]
 fn charging_in_doubt_is_caught() {
-    let strict = Rules { rescue: |counts, limit, _| (TRUE.rescue)(counts, limit, false), ..TRUE };
+    let strict = Rules { rescue: |counts, limit, _, parks| (TRUE.rescue)(counts, limit, false, parks), ..TRUE };
     caught(strict, QUIET, checker::BLAMED);
 }
 
@@ -153,6 +153,48 @@ fn crashed_jobs_side_by_side_are_caught() {
         risk => risk,
     };
     caught(Rules { risk: blind, ..TRUE }, QUIET, checker::BLAMED);
+}
+
+const PARKS: Size = Size { parks: true, redrives: 1, ..ONE };
+
+#[test]
+fn a_rescue_that_retries_what_is_unknown_is_caught() {
+    let rules = Rules { rescue: |counts, limit, in_doubt, _| (TRUE.rescue)(counts, limit, in_doubt, false), ..TRUE };
+    caught(rules, PARKS, checker::BLIND);
+}
+
+#[test]
+fn a_timeout_that_is_a_retry_is_caught() {
+    // The worker's end, and all else, is parked.
+    let rules = Rules {
+        broken_off: |_| Verdict::Unknown,
+        settle: |counts, outcome| match (TRUE.settle)(counts, outcome) {
+            Next::Failed(Reason::Unknown) => Next::Retry(std::time::Duration::ZERO),
+            next => next,
+        },
+        ..TRUE
+    };
+    caught(rules, PARKS, checker::BLIND);
+}
+
+#[test]
+fn a_shutdown_that_gives_back_what_runs_is_caught() {
+    caught(Rules { parks_at_shutdown: false, ..TRUE }, PARKS, checker::BLIND);
+}
+
+#[test]
+fn a_cancel_that_forgets_what_runs_is_caught() {
+    caught(Rules { parks_at_cancel: false, ..TRUE }, PARKS, checker::BLIND);
+}
+
+#[test]
+fn a_redrive_of_what_is_parked_is_caught() {
+    caught(Rules { is_redriven: |state, _| state == JobState::Failed, ..TRUE }, PARKS, checker::BLIND);
+}
+
+#[test]
+fn an_answer_to_what_is_not_parked_is_caught() {
+    caught(Rules { is_answered: |state, _| state == JobState::Failed, ..TRUE }, PARKS, checker::TERMINAL_LEFT);
 }
 
 #[test]

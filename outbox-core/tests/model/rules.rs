@@ -1,7 +1,7 @@
 //! The rules that the model takes its steps by: the engine's own, or, to see that each matters, all but one.
 
-use outbox_core::transition::{self, Counts, Next, Risk};
-use outbox_core::{Backoff, Outcome};
+use outbox_core::transition::{self, Counts, JobState, Next, Reason, Risk};
+use outbox_core::{Backoff, Outcome, Verdict};
 
 use crate::mirror;
 use crate::world::{Hold, Job};
@@ -18,6 +18,8 @@ pub struct Size {
     /// Redrives of a job at most, and rows that somebody deletes.
     pub redrives: u8,
     pub rows_deleted: u8,
+    /// The handler parks what is unknown.
+    pub parks: bool,
     /// Handlers fail or take their process down, and nothing else happens.
     pub quiet: bool,
 }
@@ -30,7 +32,16 @@ pub struct Rules {
     /// What the statement makes of a retry without an attempt left.
     pub retry_of_the_last: fn(Counts) -> bool,
     pub refund: i8,
-    pub rescue: fn(Counts, u32, bool) -> Next,
+    pub rescue: fn(Counts, u32, bool, bool) -> Next,
+    /// What a call that was broken off comes to.
+    pub broken_off: fn(bool) -> Verdict,
+    /// What a worker that shuts down gives back goes through the same.
+    pub parks_at_shutdown: bool,
+    /// And what an operator cancels that runs.
+    pub parks_at_cancel: bool,
+    /// Which jobs a redrive, and an owner's answer, move.
+    pub is_redriven: fn(JobState, Option<Reason>) -> bool,
+    pub is_answered: fn(JobState, Option<Reason>) -> bool,
     pub risk: fn(Counts, u32) -> Risk,
     pub is_accepted: fn(&Job, &Hold) -> bool,
     /// The same of the commit of a handler that takes the transaction.
@@ -51,7 +62,7 @@ pub struct Rules {
     /// A redrive counts from nothing.
     pub redrive_resets: bool,
     /// Which states an operator may cancel.
-    pub is_cancelled: fn(transition::JobState) -> bool,
+    pub is_cancelled: fn(JobState) -> bool,
 }
 
 impl Rules {
@@ -61,6 +72,11 @@ impl Rules {
         retry_of_the_last: |counts| counts.attempts < counts.max_attempts,
         refund: 1,
         rescue: transition::rescue,
+        broken_off: transition::broken_off,
+        parks_at_shutdown: true,
+        parks_at_cancel: true,
+        is_redriven: mirror::is_redriven,
+        is_answered: mirror::is_answered,
         risk: |before, limit| transition::risk(before.attempts, before.max_attempts, before.crashes, limit),
         is_accepted: |job, hold| mirror::is_accepted(job.state, job.claim, &hold.claim),
         commit_is_accepted: |job, hold| mirror::is_accepted(job.state, job.claim, &hold.claim),

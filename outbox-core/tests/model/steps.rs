@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_core::slots::{Limit, Slots};
-use outbox_core::transition::{Counts, JobState, Next, Reason, Risk};
+use outbox_core::transition::{self, Answer, Counts, JobState, Next, Reason, Risk};
 use outbox_core::{Outcome, Verdict};
 
 use crate::mirror::{self, Room, Standing};
@@ -54,6 +54,7 @@ fn happens_quietly(by: By, name: &str) -> bool {
     }
 }
 
+const TIMES_OUT: &str = "times out";
 const DIES: &str = "takes its process down";
 
 fn failed(verdict: Verdict) -> Outcome {
@@ -92,7 +93,7 @@ impl Steps<'_> {
             self.add(By::Chance, "killed", |world| start(world, p));
             if process.mode == Mode::Awake {
                 self.add(By::Chance, "lease lost", |world| lost(world, p));
-                self.add(By::Chance, "shut down", shut_down(p, *self.rules));
+                self.add(By::Chance, "shut down", shut_down(p, *self.rules, self.size));
             }
         }
         if process.mode == Mode::Zombie {
@@ -130,7 +131,15 @@ impl Steps<'_> {
     fn risk_of(&self, hold: Hold) -> Risk {
         let attempts = u32::from(hold.counts.0).saturating_sub(1);
         let before = Counts { attempts, max_attempts: self.size.max_attempts, crashes: hold.counts.1.into() };
-        (self.rules.risk)(before, self.size.crash_limit)
+        self.risk(before)
+    }
+
+    /// One whose handler parks does not wait in memory, where its worker's end would leave it open although nobody called it.
+    fn risk(&self, before: Counts) -> Risk {
+        match (self.rules.risk)(before, self.size.crash_limit) {
+            Risk::None if self.size.parks => Risk::Exposed,
+            risk => risk,
+        }
     }
 
     fn claim(&mut self, p: usize, j: usize, process: Process) {
@@ -139,7 +148,7 @@ impl Steps<'_> {
         let room = Room { free: slots.free_for(0) > 0, crashed_too: slots.free_for_crashed(), crash_limit: 3 };
         let before = job.counts(self.size.max_attempts);
         // The rule that is taken out in a test decides too, so that the statement is changed with it.
-        let risk = (self.rules.risk)(before, self.size.crash_limit);
+        let risk = self.risk(before);
         let judged = match risk {
             Risk::None => Counts { attempts: 0, max_attempts: 9, crashes: 0 },
             Risk::Exposed => Counts { attempts: 0, max_attempts: 1, crashes: 0 },
@@ -149,7 +158,7 @@ impl Steps<'_> {
         if !claimed || process.holds[j].is_some() {
             return;
         }
-        let (rules, transactional) = (*self.rules, self.size.transactional);
+        let (rules, transactional, parks) = (*self.rules, self.size.transactional, self.size.parks);
         let hold = move |world: &mut World| {
             let claim = world.fresh_claim();
             let job = &mut world.jobs[j];
@@ -166,13 +175,16 @@ impl Steps<'_> {
             } else if risk == Risk::None {
                 Phase::Waiting
             } else {
+                job.open += u8::from(parks);
                 Phase::Running
             };
-            Hold { claim, counts, phase }
+            Hold { claim, counts, phase, known: false }
         };
         self.add(By::Course, "claim", |world| world.processes[p].holds[j] = Some(hold(world)));
         self.add(By::Chance, "claim, its answer lost", |world| {
             hold(world);
+            // Nobody runs it.
+            world.jobs[j].open = job.open;
         });
     }
 
@@ -199,7 +211,11 @@ impl Steps<'_> {
         match hold.phase {
             Phase::Waiting => {
                 if self.slots(process).take(0, self.risk_of(hold)) {
-                    self.add(By::Course, "run", |world| phase(world, p, j, Phase::Running));
+                    let parks = self.size.parks;
+                    self.add(By::Course, "run", |world| {
+                        world.jobs[j].open += u8::from(parks);
+                        phase(world, p, j, Phase::Running);
+                    });
                 }
             }
             Phase::Running => self.of_running(p, j, hold),
@@ -224,7 +240,8 @@ impl Steps<'_> {
         };
         let (rules, size) = (*self.rules, self.size);
         let outcomes = [
-            ("fails, or times out", failed(Verdict::Retry)),
+            ("fails", failed(Verdict::Retry)),
+            (TIMES_OUT, failed((rules.broken_off)(size.parks))),
             ("snoozes", failed(Verdict::Snooze(Duration::ZERO))),
             // Whose settling succeeds, and fails, whatever the counts.
             ("discards", failed(Verdict::Discard)),
@@ -232,7 +249,11 @@ impl Steps<'_> {
         ];
         for (name, outcome) in outcomes {
             let next = bare((rules.settle)(counts, &outcome));
-            self.add(By::Course, name, |world| phase(world, p, j, Phase::Settling(next)));
+            let known = size.parks && name != TIMES_OUT;
+            self.add(By::Course, name, |world| {
+                phase(world, p, j, Phase::Settling(next));
+                world.processes[p].holds[j].iter_mut().for_each(|hold| hold.known = known);
+            });
         }
         // Of one without the transaction, to be done is to be discarded but for the reason.
         if self.size.transactional {
@@ -245,7 +266,7 @@ impl Steps<'_> {
                 let beside = other != j && held.is_some_and(|held| (rules.is_accepted)(&job, &held));
                 // What a rescue is going to make of it.
                 let in_doubt = is_in_doubt(world, &job);
-                let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit, in_doubt);
+                let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit, in_doubt, size.parks);
                 if beside && next != Next::Return {
                     world.jobs[other].blamed += 1;
                 }
@@ -311,11 +332,29 @@ impl Steps<'_> {
     fn of_operator(&mut self, j: usize) {
         let job = self.world.jobs[j];
         if (self.rules.is_cancelled)(job.state) {
-            self.add(By::Chance, "cancel", |world| end(&mut world.jobs[j], JobState::Failed, Some(Reason::Cancelled)));
+            let parks = self.size.parks && self.rules.parks_at_cancel && job.state == JobState::Running;
+            let reason = if parks { Reason::Unknown } else { Reason::Cancelled };
+            self.add(By::Chance, "cancel", |world| end(&mut world.jobs[j], JobState::Failed, Some(reason)));
         }
-        if mirror::is_redriven(job.state) && job.redrives < self.size.redrives {
+        if (self.rules.is_answered)(job.state, job.reason) && self.size.parks {
+            let answered = |answer| match transition::answered(answer) {
+                Next::Succeeded(reason) => Job { state: JobState::Succeeded, reason, open: 0, ..job },
+                _ => Job { redrives: job.redrives, marked: job.marked, ..Job::NEW },
+            };
+            self.add(By::Chance, "its owner says that it took effect", |world| {
+                world.jobs[j] = answered(Answer::TookEffect);
+            });
+            // Which has to mean that it will not any more either: nobody is still calling.
+            let called = |process: &Process| process.holds[j].is_some_and(|hold| hold.phase == Phase::Running);
+            if !self.world.processes.iter().any(called) {
+                self.add(By::Chance, "its owner says that it did not", |world| {
+                    world.jobs[j] = answered(Answer::DidNot);
+                });
+            }
+        }
+        if (self.rules.is_redriven)(job.state, job.reason) && job.redrives < self.size.redrives {
             let resets = self.rules.redrive_resets;
-            let new = Job { redrives: job.redrives + 1, marked: job.marked, ..Job::NEW };
+            let new = Job { redrives: job.redrives + 1, marked: job.marked, open: job.open, ..Job::NEW };
             let new = if resets { new } else { Job { attempts: job.attempts, crashes: job.crashes, ..new } };
             self.add(By::Chance, "redrive", |world| world.jobs[j] = new);
             self.add(By::Chance, "redrive by force", |world| world.jobs[j] = Job { marked: false, ..new });
@@ -350,12 +389,21 @@ fn lost(world: &mut World, p: usize) {
 }
 
 /// Everything in hand is given back, what is to be written is written, and the worker's row goes.
-fn shut_down(p: usize, rules: Rules) -> impl FnOnce(&mut World) {
+fn shut_down(p: usize, rules: Rules, size: Size) -> impl FnOnce(&mut World) {
     move |world| {
         let Process { id, holds, .. } = world.processes[p];
         for (j, hold) in holds.into_iter().enumerate() {
             let Some(hold) = hold else { continue };
-            if (rules.is_accepted)(&world.jobs[j], &hold) {
+            let broken_off = size.parks && rules.parks_at_shutdown && hold.phase == Phase::Running;
+            if !(rules.is_accepted)(&world.jobs[j], &hold) {
+                continue;
+            }
+            if broken_off {
+                end(&mut world.jobs[j], JobState::Failed, Some(Reason::Unknown));
+            } else if let (true, Phase::Settling(next)) = (size.parks, hold.phase) {
+                // What a call came to is written before the end.
+                write(&mut world.jobs[j], &hold, next, rules, size);
+            } else {
                 returned(&mut world.jobs[j], rules.refund);
             }
         }
@@ -393,7 +441,7 @@ fn is_in_doubt(world: &World, job: &Job) -> bool {
 }
 
 fn take_back(job: &mut Job, rules: Rules, size: Size, in_doubt: bool) {
-    let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit, in_doubt);
+    let next = (rules.rescue)(job.counts(size.max_attempts), size.crash_limit, in_doubt, size.parks);
     job.crashes += 1;
     match next {
         Next::Failed(reason) => end(job, JobState::Failed, Some(reason)),
@@ -407,6 +455,9 @@ fn take_back(job: &mut Job, rules: Rules, size: Size, in_doubt: bool) {
 fn write(job: &mut Job, hold: &Hold, next: Next, rules: Rules, size: Size) {
     if !(rules.is_accepted)(job, hold) {
         return;
+    }
+    if hold.known {
+        job.open = 0;
     }
     match next {
         Next::Succeeded(reason) => {

@@ -29,6 +29,8 @@ pub struct Job {
     pub deaths: u8,
     /// Of this life: crashes that another job caused.
     pub blamed: u8,
+    /// Calls that were begun, and of which nobody has said yet what became of their effect. Counted where the handler parks.
+    pub open: u8,
 }
 
 impl Job {
@@ -45,6 +47,7 @@ impl Job {
         completions: 0,
         deaths: 0,
         blamed: 0,
+        open: 0,
     };
 
     pub fn counts(&self, max_attempts: u32) -> Counts {
@@ -72,6 +75,8 @@ pub struct Hold {
     pub claim: u8,
     pub counts: (u8, u8),
     pub phase: Phase,
+    /// Its handler has said what became of the effect. Told where the handler parks.
+    pub known: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,7 +103,7 @@ impl Process {
 
     /// All but the numbers.
     fn key(&self) -> u64 {
-        let holds = self.holds.map(|hold| hold.map(|hold| (hold.counts, hold.phase)));
+        let holds = self.holds.map(|hold| hold.map(|hold| (hold.counts, hold.phase, hold.known)));
         let mut hasher = DefaultHasher::new();
         (self.mode, holds).hash(&mut hasher);
         hasher.finish()

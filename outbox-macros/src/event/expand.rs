@@ -26,10 +26,15 @@ fn impls(event: &Event) -> TokenStream {
     let shared = expand::impls(message);
     let subject = subject_id(facade, subject);
     let key = idempotency_key(message);
+    let owner = message
+        .owner
+        .as_ref()
+        .map(|owner| quote!(const OWNER: ::core::option::Option<&'static str> = ::core::option::Option::Some(#owner);));
     quote! {
         #shared
         #[automatically_derived]
         impl #p::Event for #ident {
+            #owner
             fn subject_id(&self) -> ::core::option::Option<::std::string::String> {
                 #subject
             }

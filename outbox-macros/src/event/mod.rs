@@ -12,7 +12,7 @@ use crate::options::Options;
 
 const OPTIONS: Options = Options {
     owner: "an event",
-    known: &["version", "upcast_from", "also_as", "serde", "crate"],
+    known: &["version", "upcast_from", "also_as", "owner", "serde", "crate"],
     remark: ", behind its name: `#[event(\"order.placed\", version = 2)]`",
 };
 

@@ -23,6 +23,7 @@ pub(crate) struct RunArgs {
     priority: Option<LitInt>,
     concurrency: Option<LitInt>,
     batch: Option<LitInt>,
+    unknown: Option<Ident>,
 }
 
 /// `exponential("30s", max = "1h")` or `fixed("10s")`
@@ -40,21 +41,36 @@ impl RunArgs {
             "timeout" => self.timeout = Some(options::value(input)?),
             "priority" => self.priority = Some(options::value(input)?),
             "batch" => self.batch = Some(options::value(input)?),
+            "unknown" => self.unknown = Some(unknown(input)?),
             _ => self.concurrency = Some(options::value(input)?),
         }
         Ok(())
     }
 
     /// Those that say something of jobs, and where they are said.
-    pub(crate) fn of_jobs(&self) -> [(&'static str, Option<Span>); 5] {
+    pub(crate) fn of_jobs(&self) -> [(&'static str, Option<Span>); 6] {
         [
             ("max_attempts", self.max_attempts.as_ref().map(LitInt::span)),
             ("backoff", self.backoff.as_ref().map(BackoffArgs::span)),
             ("priority", self.priority.as_ref().map(LitInt::span)),
             ("concurrency", self.concurrency.as_ref().map(LitInt::span)),
             ("batch", self.batch.as_ref().map(LitInt::span)),
+            ("unknown", self.unknown.as_ref().map(Ident::span)),
         ]
     }
+}
+
+/// `park`, which is all there is to say.
+fn unknown(input: ParseStream<'_>) -> syn::Result<Ident> {
+    let said: Expr = options::value(input)?;
+    let park = match &said {
+        Expr::Path(path) => path.path.get_ident().filter(|word| *word == "park"),
+        _ => None,
+    };
+    park.cloned().ok_or_else(|| {
+        let why = "what becomes of a job whose call was broken off is `park`: it waits for the answer of its effect's owner; left out, it is tried again";
+        syn::Error::new_spanned(&said, why)
+    })
 }
 
 impl Parse for BackoffArgs {
@@ -106,6 +122,8 @@ pub(crate) struct Settings {
     pub(crate) concurrency: Option<u32>,
     /// Most messages of one call, and where it is said.
     pub(crate) batch: Option<(u32, Span)>,
+    /// Where it is said that what is unknown is parked.
+    pub(crate) parks: Option<Span>,
 }
 
 pub(crate) enum Backoff {
@@ -137,6 +155,7 @@ pub(crate) fn check(args: &RunArgs, errors: &mut Errors) -> Settings {
         priority: priority.and_then(|priority| u8::try_from(priority).ok()),
         concurrency,
         batch,
+        parks: args.unknown.as_ref().map(Ident::span),
     }
 }
 

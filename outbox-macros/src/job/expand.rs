@@ -3,6 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::handler::expand::duration;
 use crate::message::expand;
 use crate::message::model::Message;
 
@@ -17,9 +18,15 @@ pub(crate) fn job(message: &Message) -> TokenStream {
 fn impls(message: &Message) -> TokenStream {
     let (p, ident) = (message.facade.here(), &message.item.ident);
     let shared = expand::impls(message);
+    let expires = message.expires.map(|expires| {
+        let expires = duration(expires);
+        quote!(const EXPIRES: ::core::option::Option<::core::time::Duration> = ::core::option::Option::Some(#expires);)
+    });
     quote! {
         #shared
         #[automatically_derived]
-        impl #p::Job for #ident {}
+        impl #p::Job for #ident {
+            #expires
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::options::Options;
 
 const OPTIONS: Options = Options {
     owner: "a job",
-    known: &["version", "upcast_from", "also_as", "serde", "crate"],
+    known: &["version", "upcast_from", "also_as", "expires", "serde", "crate"],
     remark: ", behind its name: `#[job(\"notifications.send_email\", version = 2)]`; how it is run is said at its `#[subscriber]`",
 };
 

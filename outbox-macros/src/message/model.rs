@@ -1,5 +1,7 @@
 //! A payload whose attribute was checked.
 
+use std::time::Duration;
+
 use outbox_core::Kind;
 use proc_macro2::Span;
 use syn::{Data, DeriveInput, LitStr, Path};
@@ -25,6 +27,10 @@ pub(crate) struct Message {
     pub(crate) upcast_from: Option<Path>,
     /// The type of an earlier version that it is published as too.
     pub(crate) also_as: Option<Path>,
+    /// Of a job: how long behind its due time it may be begun.
+    pub(crate) expires: Option<Duration>,
+    /// Of an event: the service that may publish it.
+    pub(crate) owner: Option<LitStr>,
     /// Whether the traits can be implemented for it at all.
     pub(crate) has_impls: bool,
     pub(crate) errors: Errors,
@@ -70,6 +76,18 @@ pub(crate) fn check(kind: Kind, args: syn::Result<Args>, item: DeriveInput) -> M
         // Which version it is to be is not known, so it is not a second version 1.
         (name, upcast_from, also_as) = (None, None, None);
     }
+    let expires = args.expires.as_ref().and_then(|said| value::time(said, &mut errors));
+    let owner = args.owner.filter(|said| {
+        let is_service = outbox_core::name::is_service(&said.value());
+        if !is_service {
+            let text = format!(
+                "`{}` cannot be the name of a service: lower-case letters, digits, `_` and `-`, beginning with a letter, as `policy`",
+                said.value()
+            );
+            errors.at(said.span(), text);
+        }
+        is_service
+    });
     let own_serde = args.serde.is_some_and(|said| !said.value);
     let derives = if own_serde || matches!(item.data, Data::Union(_)) {
         Derives::default()
@@ -85,6 +103,8 @@ pub(crate) fn check(kind: Kind, args: syn::Result<Args>, item: DeriveInput) -> M
         version: version.unwrap_or(1),
         upcast_from,
         also_as,
+        expires,
+        owner,
         has_impls: fits,
         errors,
     }

@@ -1,4 +1,4 @@
-//! `"order.placed", version = 2, upcast_from = OrderPlacedV1, also_as = OrderPlacedV1, serde = false, crate = ::path`
+//! `"order.placed", version = 2, upcast_from = OrderPlacedV1, also_as = OrderPlacedV1, owner = "shop", serde = false, crate = ::path`
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
@@ -13,6 +13,10 @@ pub(crate) struct Args {
     pub(crate) version: Option<LitInt>,
     pub(crate) upcast_from: Option<Path>,
     pub(crate) also_as: Option<Path>,
+    /// Of a job: how old it may become.
+    pub(crate) expires: Option<LitStr>,
+    /// Of an event: the service that may publish it.
+    pub(crate) owner: Option<LitStr>,
     pub(crate) serde: Option<LitBool>,
     pub(crate) krate: Option<Path>,
 }
@@ -35,6 +39,8 @@ fn read(input: ParseStream<'_>, options: &Options) -> syn::Result<Args> {
             "version" => args.version = Some(options::value(input)?),
             "upcast_from" => args.upcast_from = Some(options::path(input)?),
             "also_as" => args.also_as = Some(options::path(input)?),
+            "expires" => args.expires = Some(options::value(input)?),
+            "owner" => args.owner = Some(options::value(input)?),
             "serde" => args.serde = Some(options::value(input)?),
             _ => args.krate = Some(options::path(input)?),
         }

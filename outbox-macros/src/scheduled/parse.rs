@@ -24,6 +24,7 @@ const OPTIONS: Options = Options {
         "timeout",
         "priority",
         "concurrency",
+        "unknown",
         "crate",
     ],
     remark: "",

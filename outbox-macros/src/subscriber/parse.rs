@@ -23,6 +23,7 @@ const OPTIONS: Options = Options {
         "priority",
         "concurrency",
         "batch",
+        "unknown",
         "when",
         "crate",
     ],

@@ -131,7 +131,7 @@ impl LiveSubscription {
     /// [`Missed::Started`](crate::Missed::Started) when it stands.
     ///
     /// # Errors
-    /// When a pattern means no event, the buffer holds none, or there is no tokio runtime here.
+    /// When a pattern means no event, or none that is linked into this program, the buffer holds none, or there is no tokio runtime here.
     pub fn subscribe(self) -> Result<LiveStream, LiveError> {
         self.check()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| LiveError::NoRuntime)?;
@@ -153,9 +153,18 @@ impl LiveSubscription {
         if self.buffer == 0 {
             return Err(LiveError::NoBuffer);
         }
-        match self.wants.patterns.iter().find(|pattern| !name::is_pattern(pattern)) {
-            Some(pattern) => Err(LiveError::Pattern { pattern: pattern.clone() }),
-            None => Ok(()),
+        if let Some(pattern) = self.wants.patterns.iter().find(|pattern| !name::is_pattern(pattern)) {
+            return Err(LiveError::Pattern { pattern: pattern.clone() });
+        }
+        // Sorted, as the registry has them. A program that links none shows what others publish.
+        let mut known: Vec<_> = self.outbox.registry().events().iter().map(|event| event.name).collect();
+        known.dedup();
+        let is_known = |pattern: &String| known.iter().any(|event| name::matches(pattern, event));
+        match self.wants.patterns.iter().find(|pattern| !is_known(pattern)) {
+            Some(pattern) if !known.is_empty() => {
+                Err(LiveError::UnknownEvents { pattern: pattern.clone(), known: known.clone() })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -9,10 +9,12 @@ use tokio_util::sync::CancellationToken;
 use super::dead_rows::DeadRows;
 use super::in_hand::InHand;
 use crate::error::told;
+use crate::health::Starving;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step;
+use crate::step::depth::Depth;
 use crate::step::prune::{Chore, Pruned};
 use crate::step::vacuum::Look;
 
@@ -32,6 +34,8 @@ const LEAST_REST: Duration = Duration::from_millis(20);
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 const COUNT_SHARE: u32 = 20;
 const COUNT_LIMIT: Duration = Duration::from_secs(10);
+/// A moment without a worker, as a deployment has it, is not told of.
+const STARVES_AFTER: Duration = Duration::from_secs(30);
 /// Whoever may not vacuum asks again, because a grant may have come.
 const NOT_ALLOWED_PAUSE: Duration = Duration::from_hours(1);
 /// The statistics of a vacuum come a moment behind it on PostgreSQL 14.
@@ -113,7 +117,10 @@ impl Cleaner {
         // One that is not waited for any more goes on at the server, for as long as this lane's statements may. Two at once would be worse.
         let least = if matches!(counted, Err(LaneError::Deadline(_))) { VACUUM_LIMIT } else { COUNT_EVERY };
         match counted {
-            Ok(found) => self.outbox.inner().meters.depths(&found),
+            Ok(found) => {
+                self.outbox.inner().meters.depths(&found);
+                starve(&self.outbox, &found);
+            }
             // The gauge of when they were written tells.
             Err(error) => tracing::debug!(error = told(&error), "what waits was not counted"),
         }
@@ -214,6 +221,36 @@ impl Cleaner {
         let schema = self.outbox.schema();
         let prune = async |connection: &mut _| step::prune::prune(connection, schema, chore, days).await;
         self.lane.run(PRUNE_LIMIT, prune).await
+    }
+}
+
+/// What nobody runs is kept for the probes, and told of once, when it begins and when it is over.
+fn starve(outbox: &Outbox, found: &[Depth]) {
+    let of = |depth: &Depth| -> Vec<Starving> {
+        let long = depth.starving.iter().filter(|one| one.late > STARVES_AFTER.as_secs_f64());
+        let starving = long.map(|one| Starving {
+            handler: depth.handler.clone(),
+            version: one.version,
+            due: one.due,
+            lasting: Duration::try_from_secs_f64(one.late).unwrap_or_default(),
+        });
+        starving.collect()
+    };
+    let mut now: Vec<_> = found.iter().flat_map(of).collect();
+    now.sort_by(|one, other| (&one.handler, one.version).cmp(&(&other.handler, other.version)));
+    let before = outbox.vitals().starving_are(now.clone());
+    let same = |one: &Starving, other: &Starving| (&one.handler, one.version) == (&other.handler, other.version);
+    for one in now.iter().filter(|one| !before.iter().any(|other| same(one, other))) {
+        tracing::warn!(
+            handler = one.handler,
+            version = one.version,
+            due = one.due,
+            "{one}; they are kept, uncharged: deploy a binary that knows it, or say `aliases(..)` at its new name; \
+             `outbox.unclaimed()` tells more"
+        );
+    }
+    for one in before.iter().filter(|one| !now.iter().any(|other| same(one, other))) {
+        tracing::info!(handler = one.handler, version = one.version, "its due jobs starve no more");
     }
 }
 

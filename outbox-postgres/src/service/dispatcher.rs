@@ -135,6 +135,9 @@ impl Dispatcher {
 
     /// How many jobs of a handler may wait in memory.
     fn ahead(&self, handler: usize) -> u32 {
+        if self.roster.handler(handler).settings.parks {
+            return 0;
+        }
         self.paces[handler].ahead(self.slots.most_for(handler))
     }
 
@@ -326,6 +329,7 @@ mod tests {
             bereft: false,
             late_by_then: Duration::ZERO,
             brought_at: std::time::Instant::now(),
+            expires_in: None,
         }
     }
 
@@ -430,6 +434,21 @@ mod tests {
         while dispatcher.start().is_some() {}
         assert_eq!(dispatcher.take_waiting().len(), 2);
         assert!(dispatcher.start().is_none());
+    }
+
+    static PAY: SubscriberDescriptor =
+        SubscriberDescriptor { settings: Settings { parks: true, ..Settings::DEFAULT }, ..handler("a.pay") };
+
+    /// S2-72: what is parked when its worker dies is claimed into free slots only: else jobs that nobody called would be asked about.
+    #[test]
+    fn what_parks_does_not_wait_in_memory() {
+        let roster = Arc::new(Roster::new(vec![&PAY, &QUICK]));
+        let limits = [Limit { module: 0, concurrency: 3 }, Limit { module: 1, concurrency: 3 }];
+        let mut dispatcher = Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), 10, 10);
+        let mut available = [("a.pay", 1_000)];
+        fill(&mut dispatcher, &mut available);
+        assert_eq!(available[0].1, 1_000 - 3, "three run, and none waits");
+        assert_eq!(dispatcher.wanted(true).map(|wanted| wanted.parking), Some(vec!["a.pay"]));
     }
 
     static BULK: SubscriberDescriptor =

@@ -85,7 +85,8 @@ impl Roster {
         let transactional = self.handlers.iter().filter(|one| one.guard == Guard::Transaction);
         let (marked, mark_names) =
             transactional.flat_map(|one| one.all_names().map(|name| (name, one.original_name()))).unzip();
-        Wanted { marked, mark_names, crash_limit: self.crash_limit, ..Wanted::default() }
+        let parking = self.handlers.iter().filter(|one| one.settings.parks).flat_map(|one| one.all_names()).collect();
+        Wanted { marked, mark_names, parking, crash_limit: self.crash_limit, ..Wanted::default() }
     }
 
     /// Most transactions of handlers at once.

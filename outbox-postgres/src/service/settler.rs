@@ -159,14 +159,18 @@ async fn sleep_until(due: Option<Instant>) {
 /// the same. `None` when every wording was refused, so that it is neither the text nor the outcome.
 fn reworded(settlement: &Settlement, refused: &LaneError) -> Option<Settlement> {
     tracing::error!(job = %settlement.job_id, error = told(refused), "this outcome could not be written as it was");
-    let quarantined = Next::Failed(Reason::Quarantined);
-    if settlement.next == quarantined && settlement.error.is_none() {
+    // What nobody knows stays so: as anything else it could be redriven.
+    let last = match settlement.next {
+        Next::Failed(Reason::Unknown) => settlement.next,
+        _ => Next::Failed(Reason::Quarantined),
+    };
+    if settlement.next == last && settlement.error.is_none() {
         return None;
     }
     let note = Some(format!("this job's outcome could not be written: {refused}"));
     if settlement.error == note {
         // Refused twice, so it is not the text. Failing it keeps it visible and re-runnable.
-        return Some(Settlement { next: quarantined, error: None, ..settlement.clone() });
+        return Some(Settlement { next: last, error: None, ..settlement.clone() });
     }
     Some(Settlement { error: note, ..settlement.clone() })
 }

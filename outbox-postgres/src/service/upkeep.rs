@@ -165,10 +165,20 @@ impl Upkeep {
     }
 
     fn rescued(&self, back: &TakenBack) {
-        for job in back.jobs.iter().filter(|job| job.ended) {
-            tracing::error!(job = %job.job_id, handler = job.job_type, "failed: its worker died too often while it ran, reason crashed");
+        for job in &back.jobs {
+            match job.ended.as_deref() {
+                Some("unknown") => tracing::error!(
+                    job = %job.job_id, handler = job.job_type,
+                    "parked: its worker died while it ran, and whether its effect took place is not known; its owner is to be asked"
+                ),
+                Some(_) => tracing::error!(
+                    job = %job.job_id, handler = job.job_type,
+                    "failed: its worker died too often while it ran, reason crashed"
+                ),
+                None => {}
+            }
         }
-        if back.jobs.iter().any(|job| !job.ended) {
+        if back.jobs.iter().any(|job| job.ended.is_none()) {
             self.outbox.kick();
         }
     }

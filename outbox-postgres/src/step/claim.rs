@@ -35,6 +35,8 @@ pub(crate) struct Wanted {
     /// Handlers that take the transaction, by each of their names, and under which name their marks stand.
     pub(crate) marked: Vec<&'static str>,
     pub(crate) mark_names: Vec<&'static str>,
+    /// Handlers that park what is unknown, by each of their names.
+    pub(crate) parking: Vec<&'static str>,
 }
 
 impl Wanted {
@@ -79,6 +81,8 @@ pub(crate) struct Claimed {
     /// How long it had been due when it was claimed, and when that was.
     pub(crate) late_by_then: Duration,
     pub(crate) brought_at: Instant,
+    /// How long it may still be begun from then on; `None`: for ever.
+    pub(crate) expires_in: Option<Duration>,
 }
 
 impl Claimed {
@@ -90,6 +94,11 @@ impl Claimed {
     /// How long behind its time it is now.
     pub(crate) fn late(&self) -> Duration {
         self.late_by_then + self.brought_at.elapsed()
+    }
+
+    /// Whether it is too old by now to be begun.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.expires_in.is_some_and(|left| left <= self.brought_at.elapsed())
     }
 
     /// The key of its inbox mark and of its idempotency key.
@@ -185,13 +194,25 @@ fn read(
         event_id: event_id.map(EventId::from),
         job_type,
         counts,
-        risk: risk(counts.attempts.saturating_sub(1), counts.max_attempts, counts.crashes, wanted.crash_limit),
+        risk: risk_of(counts, wanted, job_type),
         envelope: Arc::clone(&message.envelope),
         done_before: row.try_get(14)?,
         bereft: message.bereft,
         late_by_then: Duration::try_from_secs_f64(row.try_get(15)?).unwrap_or_default(),
         brought_at,
+        expires_in: row
+            .try_get::<Option<f64>, _>(16)?
+            .map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
     }))
+}
+
+/// One whose handler parks what is unknown does not wait in memory behind others, where its worker's end would leave it open although
+/// nobody has called it.
+fn risk_of(counts: Counts, wanted: &Wanted, job_type: &'static str) -> Risk {
+    match risk(counts.attempts.saturating_sub(1), counts.max_attempts, counts.crashes, wanted.crash_limit) {
+        Risk::None if wanted.parking.contains(&job_type) => Risk::Exposed,
+        risk => risk,
+    }
 }
 
 fn unsigned(value: i32) -> u32 {

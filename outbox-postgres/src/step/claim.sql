@@ -87,7 +87,12 @@ select c.id, c.event_id, c.job_type, c.attempts, c.max_attempts, c.crashes,
          join :schema.inbox i on i.handler = t.inbox_name and i.key = coalesce(c.event_id, c.id)
          where t.job_type = c.job_type) as done_before,
        -- how long it has been due: by this server's clock, which is the one that said when; no time can be taken from an infinite one
-       case when isfinite(c.available_at) then greatest(extract(epoch from now() - c.available_at), 0) else 0 end::float8 as late
+       case when isfinite(c.available_at) then greatest(extract(epoch from now() - c.available_at), 0) else 0 end::float8 as late,
+       -- of a command that says so: the seconds until it is too old, less than none when it is. Bounded before it is a float, whatever
+       -- somebody wrote there; a row that refuses would end the whole claim
+       case when c.event_id is null and jsonb_typeof(c.metadata -> 'expires_at') = 'number'
+            then least(greatest((c.metadata ->> 'expires_at')::numeric - extract(epoch from now())::numeric, -1e9), 1e12)::float8
+       end as expires_in
 from (select *, row_number() over (partition by event_id) = 1 as first from claimed) c
 -- LIMIT 1 keeps it one primary key lookup an event, in the one partition that can hold it.
 left join lateral (

@@ -24,6 +24,7 @@ pub(crate) async fn declare(
         .bind(all.iter().map(|one| i16::from(one.settings.priority)).collect::<Vec<_>>())
         .bind(aliases.iter().map(|(handler, _)| *handler).collect::<Vec<_>>())
         .bind(aliases.iter().map(|(_, alias)| *alias).collect::<Vec<_>>())
+        .bind(all.iter().map(|one| one.settings.parks).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
     rows.iter().map(|row| row.try_get(0)).collect()

@@ -27,6 +27,7 @@ pub(crate) async fn enqueue(
         .bind(millis(order.delay))
         .bind(order.not_before)
         .bind(order.key.as_deref())
+        .bind(order.expires.map(millis))
         .fetch_one(connection)
         .await
         .map_err(database)?;

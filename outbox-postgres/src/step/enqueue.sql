@@ -2,7 +2,8 @@
 -- $1 id uuid       $2 job's name    $3 payload_version   $4 payload text (JSON)   $5 metadata text (JSON)
 -- $6 max_attempts  $7 priority      (used when the catalogue does not know the handler)
 -- $8 priority asked for, or null    $9 delay in milliseconds   $10 a moment before which it is not due, or null
--- $11 key or null
+-- $11 key or null                   $12 how long behind its due time it may be begun, in milliseconds, or null
+-- When it expires is kept with its context, by this server's clock: the row has no column that every claim would carry.
 -- Answer: the id (the first one's, on a duplicate key), and whether it was enqueued.
 with
 keyed as (
@@ -18,10 +19,11 @@ known as (
 ),
 job as (
   insert into :schema.job_live (id, job_type, payload_version, payload, metadata, max_attempts, priority, available_at)
-  select $1::uuid, coalesce(k.handler, $2::text), $3::int, $4::text::jsonb, $5::text::jsonb,
-         coalesce(k.max_attempts, $6::int), coalesce($8::smallint, k.priority, $7::smallint),
-         greatest(statement_timestamp() + $9::bigint * interval '1 ms', $10::timestamptz)
-  from (select 1) as one left join known k on true
+  select $1::uuid, coalesce(k.handler, $2::text), $3::int, $4::text::jsonb,
+         case when $12::bigint is null then $5::text::jsonb
+              else $5::text::jsonb || jsonb_build_object('expires_at', extract(epoch from due.at) + $12::bigint / 1000.0) end,
+         coalesce(k.max_attempts, $6::int), coalesce($8::smallint, k.priority, $7::smallint), due.at
+  from (select greatest(statement_timestamp() + $9::bigint * interval '1 ms', $10::timestamptz) as at) as due left join known k on true
   where $11::text is null or (select event_id from keyed) = $1::uuid
   -- Nothing is returned: whoever enqueues need not be allowed to read jobs.
 )

@@ -21,7 +21,7 @@ pub struct FailedJob {
     pub message: String,
     /// Version of the payload.
     pub version: u32,
-    /// Why it ended: exhausted, crashed, quarantined or cancelled.
+    /// Why it ended: exhausted, crashed, quarantined, cancelled, expired, or unknown, which is parked.
     pub reason: String,
     /// The last error's source chain.
     pub last_error: Option<String>,
@@ -44,11 +44,21 @@ pub(crate) async fn failed(
     most: u32,
 ) -> Result<Vec<FailedJob>, sqlx::Error> {
     let most = i32::try_from(most).unwrap_or(i32::MAX);
-    let rows = sqlx::query(statements.failed.text()).bind(handler).bind(most).fetch_all(connection).await?;
-    rows.iter().map(read).collect()
+    let query = sqlx::query(statements.failed.text()).bind(handler).bind(most).bind(None::<Vec<Uuid>>);
+    query.fetch_all(connection).await?.iter().map(read).collect()
 }
 
-fn read(row: &sqlx::postgres::PgRow) -> Result<FailedJob, sqlx::Error> {
+/// Those of `ids` that are failed.
+pub(crate) async fn those(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    ids: &[Uuid],
+) -> Result<Vec<FailedJob>, sqlx::Error> {
+    let query = sqlx::query(statements.failed.text()).bind(None::<String>).bind(i32::MAX).bind(ids);
+    query.fetch_all(connection).await?.iter().map(read).collect()
+}
+
+pub(super) fn read(row: &sqlx::postgres::PgRow) -> Result<FailedJob, sqlx::Error> {
     let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
     Ok(FailedJob {
         id: row.try_get::<Uuid, _>(0)?.into(),

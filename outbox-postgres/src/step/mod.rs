@@ -10,6 +10,7 @@ pub(crate) mod backfill;
 pub(crate) mod bound;
 pub(crate) mod cancel;
 pub(crate) mod claim;
+pub(crate) mod dead_letters;
 pub(crate) mod declare;
 pub(crate) mod depth;
 pub(crate) mod enqueue;
@@ -18,6 +19,7 @@ pub(crate) mod ingest;
 pub(crate) mod lease;
 pub(crate) mod live;
 pub(crate) mod look;
+pub(crate) mod parked;
 pub(crate) mod partition;
 pub(crate) mod prune;
 pub(crate) mod publish;
@@ -69,15 +71,19 @@ statements!(
     bound,
     bury,
     claim,
+    dead_letters,
     declare,
     depth,
     enqueue,
     failed,
     ingest,
+    inspect,
+    inspect_attempts,
     lift,
     live,
     live_open,
     look,
+    parked,
     publish,
     publish_keyed,
     quarantine,
@@ -87,6 +93,7 @@ statements!(
     quarantine_remove,
     quarantine_take,
     recover,
+    redrive_many,
     register,
     renew,
     replay,

@@ -17,8 +17,8 @@ const MAX_WORKERS: i32 = 20;
 pub(crate) struct Rescued {
     pub(crate) job_id: JobId,
     pub(crate) job_type: String,
-    /// Whether it ended as failed, reason crashed.
-    pub(crate) ended: bool,
+    /// As what it ended, `crashed` or `unknown`; `None`: it is due again.
+    pub(crate) ended: Option<String>,
 }
 
 /// What a round found.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use outbox_core::transition::{Next, Reason, settle};
+use outbox_core::transition::{Next, Reason, broken_off, settle};
 use outbox_core::{
     Delivery, Guard, IdempotencyKey, Item, Outcome, SubscriberDescriptor, TypeMap, Verdict, error_chain,
 };
@@ -136,6 +136,17 @@ impl Execution {
     pub(super) fn without_a_call(&self, started: Instant) -> Option<Ran> {
         if self.job.done_before {
             return Some(self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started));
+        }
+        // Never begun again blindly, whoever took it back from a worker that died: a process of an earlier release may have.
+        if self.handler.settings.parks && self.job.counts.crashes > 0 {
+            let error = "its worker died while it ran: whether its effect took place is not known";
+            tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "parked");
+            return Some(self.unsettled(Next::Failed(Reason::Unknown), Some(error.to_owned()), started));
+        }
+        if self.job.is_expired() {
+            let error = "it expired before its turn came, and was not begun";
+            tracing::warn!(job = %self.job.job_id, handler = self.handler.name, error, "expired");
+            return Some(self.unsettled(Next::Failed(Reason::Expired), Some(error.to_owned()), started));
         }
         if self.job.bereft {
             let error = "its event is no longer stored, so there is nothing to run it with";
@@ -269,20 +280,29 @@ impl Execution {
     pub(super) fn ended(&self, ended: &Ended, started: Instant) -> Ran {
         match ended {
             Ended::Returned(outcome) => self.returned(outcome, started),
-            Ended::Panicked(message) => self.failed(&format!("the handler panicked: {message}"), started),
+            Ended::Panicked(message) => self.broken_off(&format!("the handler panicked: {message}"), started),
             Ended::TimedOut => {
-                self.failed(&format!("the handler timed out after {:?}", self.handler.settings.timeout), started)
+                self.broken_off(&format!("the handler timed out after {:?}", self.handler.settings.timeout), started)
+            }
+            Ended::Killed if self.handler.settings.parks => {
+                self.broken_off("its worker ended while the handler ran", started)
             }
             Ended::Killed => self.unsettled(Next::Return, None, started),
         }
     }
 
+    /// The handler was ended before it could say what became of its effect.
+    fn broken_off(&self, error: &str, started: Instant) -> Ran {
+        let verdict = broken_off(self.handler.settings.parks);
+        self.returned(&Outcome::Failed { verdict, error: error_chain::sanitise(error) }, started)
+    }
+
     pub(super) fn returned(&self, outcome: &Outcome, started: Instant) -> Ran {
-        let Outcome::Failed { error, .. } = outcome else {
+        let Outcome::Failed { error, verdict } = outcome else {
             return self.unsettled(self.next(outcome), None, started);
         };
-        // An error behind the request to end early is no failure of the job.
-        if self.signals.cancel.is_cancelled() {
+        // An error behind the request to end early is no failure of the job. One that leaves the effect open is.
+        if self.signals.cancel.is_cancelled() && *verdict != Verdict::Unknown {
             return self.unsettled(Next::Return, None, started);
         }
         let next = self.next(outcome);

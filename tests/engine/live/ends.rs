@@ -6,7 +6,7 @@ use outbox_testing::eventually;
 use super::watch::{Item, begun, next, onlooker, take, watch};
 use crate::floor::{Floor, Worker, ask};
 
-/// A worker that is asked to shut down ends the streams of its process, so that no server waits for its open responses; what waits in
+/// S2-54: a worker that is asked to shut down ends the streams of its process, so that no server waits for its open responses; what waits in
 /// them comes first. Those that are asked for meanwhile end at once.
 #[tokio::test]
 async fn a_shutdown_ends_the_streams() {
@@ -31,7 +31,7 @@ async fn a_shutdown_ends_the_streams() {
     again.stop().await;
 }
 
-/// A process without a worker ends them by hand.
+/// S2-54: a process without a worker ends them by hand.
 #[tokio::test]
 async fn streams_are_closed_by_hand() {
     let floor = Floor::new().await;
@@ -58,6 +58,11 @@ async fn what_cannot_be_is_refused() {
     assert!(refused(&["WorkAsked"]).to_string().contains("did you mean `work.asked`?"));
     assert!(refused(&["work*"]).to_string().contains("`order.*`"));
     assert_eq!(refused(&[]), LiveError::NoEvents);
+    let unknown = refused(&["work.asked", "wrok.*"]);
+    assert!(
+        matches!(&unknown, LiveError::UnknownEvents { pattern, known } if pattern == "wrok.*" && known.contains(&"work.asked"))
+    );
+    assert!(unknown.to_string().contains("`outbox::modules![..]`"), "{unknown}");
     assert_eq!(outbox.live().events(["*"]).buffer(0).subscribe().unwrap_err(), LiveError::NoBuffer);
     let live = outbox.live();
     let outside = std::thread::spawn(move || live.events(["*"]).subscribe().unwrap_err()).join().unwrap();

@@ -47,7 +47,7 @@ struct SendEmail { to: String }
 #[subscriber(job = "notifications.send_email", max_attempts = 8, backoff = exponential("30s", max = "1h"), timeout = "20s")]
 async fn send_email(email: SendEmail, State(mailer): State<Mailer>, key: IdempotencyKey) -> HandlerResult {
     match mailer.send(&email.to, key.as_str()).await {
-        Err(error) if error.is_permanent() => Err(Failure::quarantine(error))?, // also: discard, snooze, retry_after
+        Err(error) if error.is_permanent() => Err(Failure::quarantine(error))?, // also: discard, snooze, retry_after, outcome_unknown
         sent => Ok(sent?),
     }
 }
@@ -65,7 +65,10 @@ async fn start(pool: sqlx::PgPool, mailer: Mailer, log: AuditLog) -> Result<(), 
     let mut tx = outbox.begin().await?;
     SendEmail { to: "ann@example.org".into() }.enqueue(&mut tx).delay(std::time::Duration::from_secs(1)).key("ann").await?;
     tx.commit().await?;
-    outbox.failed(100).await?; // dead letters, with reason and error; outbox.redrive(id) gives one a new life
+    let failed = outbox.failed(100).await?; // dead letters, with reason and error; outbox.redrive(id) gives one a new life
+    let id = failed[0].id;
+    outbox.dead_letters().event("order.*").handler("search.index").redrive().await?; // many at once, with the result of each
+    outbox.parked().resolve(id, outbox::Answer::TookEffect).await?; // `unknown = park`: nobody knew, and nobody tried again
     Ok(())
 }
 

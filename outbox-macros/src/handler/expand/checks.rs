@@ -17,10 +17,12 @@ pub(crate) fn all(function: &Function, model: &Handler) -> TokenStream {
     let aliases = aliases_differ(model);
     let idempotency = idempotency(function, model);
     let others = others_fit(function, model);
+    let unknown = unknown_fits(function, model);
     quote! {
         #message
         #aliases
         #idempotency
+        #unknown
         #others
     }
 }
@@ -127,6 +129,14 @@ fn idempotency(function: &Function, model: &Handler) -> TokenStream {
         let #guard = #here::check::strongest(&[#(#guards),*]);
         #check
     }
+}
+
+/// `unknown = park` where it can mean something. Behind the guard, which it looks at.
+fn unknown_fits(function: &Function, model: &Handler) -> Option<TokenStream> {
+    let span = model.settings.parks?;
+    let (p, handler, guard) = (model.facade.at(span), function.name(), local("guard"));
+    let batch = model.message().map_or_else(|| quote!(false), |_| local("batch").into_token_stream());
+    Some(quote_spanned!(span=> #p::check::unknown_is_parked(#handler, #guard, #batch);))
 }
 
 /// One transaction at most, nothing that belongs to one event beside a batch, and a tick where there are some.

@@ -120,6 +120,7 @@ fn settings(p: &TokenStream, model: &Handler) -> TokenStream {
     let priority = or_default(said.priority.map(|number| quote!(#number)), quote!(priority));
     let concurrency = or_default(said.concurrency.map(some), quote!(concurrency));
     let batch = most_of_one_call(p, model);
+    let parks = said.parks.is_some();
     quote! {
         #p::Settings {
             max_attempts: #max_attempts,
@@ -128,6 +129,7 @@ fn settings(p: &TokenStream, model: &Handler) -> TokenStream {
             priority: #priority,
             concurrency: #concurrency,
             batch: #batch,
+            parks: #parks,
         }
     }
 }
@@ -159,7 +161,7 @@ fn some(value: impl ToTokens) -> TokenStream {
     quote!(::core::option::Option::Some(#value))
 }
 
-fn duration(duration: Duration) -> TokenStream {
+pub(crate) fn duration(duration: Duration) -> TokenStream {
     // `outbox_core::duration` reads a hundred years at most, which is far from the end of `u64`.
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     quote!(::core::time::Duration::from_millis(#millis))

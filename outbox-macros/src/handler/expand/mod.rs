@@ -10,6 +10,8 @@ mod descriptor;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
+pub(crate) use descriptor::duration;
+
 use crate::errors::Errors;
 use crate::handler::function::Function;
 use crate::handler::model::Handler;

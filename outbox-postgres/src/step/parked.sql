@@ -1,0 +1,18 @@
+-- parked: jobs whose outcome nobody knows, with their message, for whoever asks the owner of the effect. Oldest first.
+-- $1 handler or null   $2, $3 behind this moment and id, or null: from the first   $4 most rows   $5 parked for so many milliseconds at least
+select f.id, f.event_id, f.job_type, f.reason, f.last_error, f.attempts, f.max_attempts, f.crashes, f.created_at, f.completed_at,
+       coalesce(e.event_type, f.job_type), coalesce(e.event_version, f.payload_version),
+       coalesce(e.occurred_at, f.created_at) as occurred_at, e.subject_type, e.subject_id,
+       coalesce(e.metadata, f.metadata)::text as metadata, coalesce(e.payload, f.payload)::text as payload,
+       coalesce((select coalesce(s.aliases[1], s.handler) from :schema.subscription s
+                 where s.handler = f.job_type or f.job_type = any(s.aliases) limit 1), f.job_type) as original
+from :schema.job_failed f
+left join lateral (
+  select v.event_type, v.event_version, v.occurred_at, v.subject_type, v.subject_id, v.metadata, v.payload
+  from :schema.event v where v.id = f.event_id limit 1
+) e on true
+where f.reason = 'unknown' and ($1::text is null or f.job_type = $1::text)
+  and ($2::timestamptz is null or (f.completed_at, f.id) > ($2::timestamptz, $3::uuid))
+  and f.completed_at <= now() - $5::bigint * interval '1 ms'
+order by f.completed_at, f.id
+limit $4::int
