@@ -10,7 +10,7 @@ use outbox_relay::{Confirmed, Link, LinkStatus, NotConfirmed, Outgoing, Transpor
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::answer::not_confirmed;
+use crate::answer::{not_confirmed, untaken};
 use crate::builder::NatsBuilder;
 
 /// A connection to NATS that is kept up, over which a [`Relay`](outbox_relay::Relay) publishes to JetStream.
@@ -56,6 +56,9 @@ impl Transport for Nats {
         tokio::select! {
             answer = self.acknowledged(message) => match answer {
                 Ok(confirmed) => Ok(confirmed),
+                Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
+                    Err(self.untaken(not_confirmed(&error, message.route()), message.route()).await)
+                }
                 Err(error) => Err(not_confirmed(&error, message.route())),
             },
             // No answer comes over a connection that is lost.
@@ -71,6 +74,17 @@ impl Nats {
             PublishMessage::build().payload(message.payload().clone()).headers(headers).message_id(message.id_text());
         let ack = self.context.send_publish(message.route().to_owned(), publish).await?.await?;
         Ok(Confirmed::duplicate(ack.duplicate))
+    }
+
+    /// Asks JetStream whose fault it is that nobody took a message.
+    async fn untaken(&self, unroutable: NotConfirmed, route: &str) -> NotConfirmed {
+        let jetstream = self.context.query_account().await.map(drop);
+        let stream = match &jetstream {
+            Ok(()) => self.context.stream_by_subject(route).await.ok(),
+            Err(_) => None,
+        };
+        let jetstream = jetstream.map_err(|error| error.kind());
+        untaken(jetstream.as_ref().copied(), stream.as_deref(), unroutable)
     }
 
     fn unreachable(&self) -> NotConfirmed {

@@ -101,7 +101,9 @@ async fn notify(wake: Arc<Wake>) {
         let Ok(turn) = wake.sender.try_lock() else { return };
         let unsent = Unsent(&wake);
         while wake.wanted.swap(false, Ordering::SeqCst) {
-            if let Err(error) = wake.send(format!("-- wake: there is work\nnotify {}, '{}'", wake.channel, wake.origin)).await {
+            if let Err(error) =
+                wake.send(format!("-- wake: there is work\nnotify {}, '{}'", wake.channel, wake.origin)).await
+            {
                 tracing::debug!(error = told(&error), "no NOTIFY: other processes find the work by polling");
             }
             tokio::time::sleep(wake.debounce).await;
