@@ -27,7 +27,7 @@ fn jobs() {
     judge("renamed_by_option", &["job"]);
 }
 
-/// S0-13: a subscriber names an event that exists and takes its type. S0-33: idempotency cannot be left open.
+/// S0-13: a subscriber names an event that exists and takes its type. S0-33: idempotency cannot be left open. S2-6: it answers no value.
 #[test]
 fn subscribers() {
     judge("pedantic", &["subscriber"]);

@@ -34,9 +34,9 @@ impl Service {
             sqlx::query(AssertSqlSafe(text)).bind(consumer).execute(&mut *tx).await.unwrap();
         }
         if commits {
-            tx.commit().await.unwrap()
+            tx.commit().await.unwrap();
         } else {
-            tx.rollback().await.unwrap()
+            tx.rollback().await.unwrap();
         }
         first
     }
@@ -85,9 +85,9 @@ async fn of_two_copies_at_once_one_has_the_effect() {
         service.until_waits().await;
         assert!(!second.is_finished());
         if first_commits {
-            first.commit().await.unwrap()
+            first.commit().await.unwrap();
         } else {
-            first.rollback().await.unwrap()
+            first.rollback().await.unwrap();
         }
         assert_eq!(second.await.unwrap(), !first_commits);
     }

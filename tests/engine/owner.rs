@@ -1,8 +1,10 @@
 //! A fact is its owner's to publish, and anybody's to receive.
 
 use outbox::prelude::*;
-use outbox::{BuildError, OutboxBuilder, PublishError, Registry, SettingFault};
+use outbox::{BuildError, OutboxBuilder, PublishError, Published, Registry, SettingFault};
 use outbox_testing::Sandbox;
+
+use crate::floor::{Asked, Do, Floor, Worker, ask};
 
 /// What the service `policy` says; nobody else does.
 #[event("policy.issued", owner = "policy")]
@@ -98,4 +100,27 @@ async fn a_service_has_a_name() {
         assert_eq!(faults, [SettingFault::Service(odd.to_owned())]);
     }
     assert!(outbox(&sandbox, &[]).service("policy-eu_2").build().await.is_ok());
+}
+
+/// S2-6: a fact asks nothing of its consumers: its publisher has committed and goes on while one of them still works on it, hears nothing of
+/// another that fails for good, and publishes the next one all the same. A published event says its id and how many were told; that a
+/// subscriber can answer no value is a compile error, in `tests/ui/subscriber/returns_a_value.rs`.
+#[tokio::test]
+async fn a_publisher_neither_waits_for_its_consumers_nor_hears_of_them() {
+    let floor = Floor::new().await;
+    let worker = Worker::start(floor.outbox(&["desk.note", "till.book"]).build().await.unwrap());
+    let mut tx = worker.outbox.begin().await.unwrap();
+    let asked = Asked { label: "told".into(), plan: vec![Do::Wait("slow".into())] };
+    let Published { event_id, jobs, duplicate } = worker.outbox.publish(&mut tx, &asked).await.unwrap();
+    assert_eq!((jobs, duplicate), (2, false));
+    tx.commit().await.unwrap();
+    floor.until("desk.note", event_id, "running").await;
+    let refused = ask(&worker.outbox, "refused", [Do::Quarantine]).await;
+    floor.until("desk.note", refused, "failed").await;
+    let next = ask(&worker.outbox, "next", []).await;
+    floor.until("till.book", next, "succeeded").await;
+    assert_eq!(floor.job("desk.note", event_id).await.status, "running");
+    floor.stage.open("slow");
+    floor.until("desk.note", event_id, "succeeded").await;
+    worker.stop().await;
 }
