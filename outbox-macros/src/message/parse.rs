@@ -2,7 +2,8 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
-use syn::{LitBool, LitInt, LitStr, Path, Token};
+use syn::punctuated::Punctuated;
+use syn::{Ident, LitBool, LitInt, LitStr, Path, Token};
 
 use crate::options::{self, Options};
 
@@ -28,6 +29,9 @@ pub(crate) fn args(tokens: TokenStream, options: &Options) -> syn::Result<Args> 
 
 fn read(input: ParseStream<'_>, options: &Options) -> syn::Result<Args> {
     let mut args = Args::default();
+    if input.peek(Ident) && input.peek2(Token![.]) {
+        return Err(without_quotes(input)?);
+    }
     if input.peek(LitStr) {
         args.name = Some(input.parse()?);
         if !input.is_empty() {
@@ -47,4 +51,11 @@ fn read(input: ParseStream<'_>, options: &Options) -> syn::Result<Args> {
         Ok(())
     })?;
     Ok(args)
+}
+
+/// A name is a text, and `order.placed` is none.
+fn without_quotes(input: ParseStream<'_>) -> syn::Result<syn::Error> {
+    let words = Punctuated::<Ident, Token![.]>::parse_separated_nonempty(input)?;
+    let name: Vec<_> = words.iter().map(ToString::to_string).collect();
+    Ok(syn::Error::new_spanned(&words, format!("a name is a text: write `\"{}\"`", name.join("."))))
 }
