@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[job("policy.remind", expires = "ten minutes")]
+struct Remind;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[job("policy.remind", expires = 10)]
+struct Remind;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use outbox::prelude::*;
+
+#[job("policy.remind", owner = "policy")]
+struct Remind;
+
+fn main() {}

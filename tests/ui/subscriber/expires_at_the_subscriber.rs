@@ -1,0 +1,13 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+struct OrderPlaced {
+    order_id: String,
+}
+
+#[subscriber(event = "order.placed", name = "billing.charge", expires = "10m", idempotent = "the provider knows the key")]
+async fn charge(_: OrderPlaced) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}

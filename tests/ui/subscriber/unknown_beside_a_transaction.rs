@@ -1,0 +1,13 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+struct OrderPlaced {
+    order_id: String,
+}
+
+#[subscriber(event = "order.placed", name = "billing.charge", unknown = park)]
+async fn charge(_: OrderPlaced, _tx: Tx<'_>) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}
