@@ -141,3 +141,57 @@ async fn an_id_that_is_another_events_is_none() {
     assert_eq!((rows.len(), rows[0].class.as_str()), (1, "not_an_id"));
     assert_eq!(rows[0].reason, "its id is already that of another event, of type `policy.created`");
 }
+
+/// The same in one batch, whichever comes first; and each is judged for itself: one that nobody here knows takes no id from another.
+#[tokio::test]
+async fn an_id_that_is_another_events_of_the_same_batch_is_none() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["billing.book", "audit.keep"]).await;
+    let (first, second, third) = (policy("p1"), policy("p2"), policy("p3"));
+    let viewed = |of: &Sent| Sent::event(&of.id(), "policy.viewed.v1", r#"{"number":"p1"}"#);
+    let filed = Sent::event(&third.id(), "claim.filed.v1", r#"{"number":"p3"}"#);
+    let unknown = Sent::event(&second.id(), "parcel.sent.v1", "{}");
+    let (of_first, of_third) = (viewed(&first), viewed(&third));
+    let messages = [first, of_first.clone(), of_first, unknown, second, third, of_third, filed];
+    let status = floor.take(&outbox, &messages).await.status();
+    assert_eq!((status.stored, status.duplicates, status.quarantined), (3, 0, 5));
+    let mut rows: Vec<_> = floor.quarantined(&outbox).await;
+    rows.sort_unstable_by_key(|row| (row.event_type.clone(), std::cmp::Reverse(row.times)));
+    let told: Vec<_> =
+        rows.iter().map(|row| (row.event_type.as_deref().unwrap_or_default(), row.class.as_str(), row.times)).collect();
+    let not_an_id = |name, times| (name, "not_an_id", times);
+    let unknown = ("parcel.sent", "unknown_type", 1);
+    assert_eq!(
+        told,
+        [not_an_id("claim.filed", 1), unknown, not_an_id("policy.viewed", 2), not_an_id("policy.viewed", 1)]
+    );
+    assert_eq!((floor.events().await, floor.effects("audit", "p3").await), (3, 0));
+}
+
+/// The same when another process stores the other event at this moment: it is waited for, and seen although it committed meanwhile.
+#[tokio::test]
+async fn an_id_that_becomes_another_events_meanwhile_is_none() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["billing.book"]).await;
+    let message = policy("p1");
+    let mut other = floor.sandbox.pool().begin().await.unwrap();
+    let text = format!(
+        "insert into {} (id, occurred_at, event_version, event_type, subject_type, payload, metadata)
+         values ($1, now(), 1, 'policy.viewed', 'policy', '{{}}', '{{}}') returning pg_backend_pid()",
+        floor.sandbox.table("event")
+    );
+    let id: outbox::EventId = message.id().parse().unwrap();
+    let pid: i32 =
+        sqlx::query_scalar(sqlx::AssertSqlSafe(text)).bind(id.as_uuid()).fetch_one(&mut *other).await.unwrap();
+    let waits = format!("select count(*) from pg_stat_activity where {pid} = any(pg_blocking_pids(pid))");
+    let commit = async {
+        let waiting = async || (floor.sandbox.number(&waits).await > 0).then_some(());
+        outbox_testing::eventually("the ingest waits for it", waiting).await;
+        other.commit().await.unwrap();
+    };
+    let messages = [message];
+    let (ingest, ()) = tokio::join!(floor.take(&outbox, &messages), commit);
+    let status = ingest.status();
+    assert_eq!((status.stored, status.duplicates, status.quarantined), (0, 0, 1));
+    assert_eq!(floor.quarantined(&outbox).await[0].class, "not_an_id");
+}

@@ -147,3 +147,24 @@ async fn a_message_that_somebody_has_in_hand_is_left_to_them() {
     held.rollback().await.unwrap();
     assert!(matches!(quarantine.redrive(id).await.unwrap(), Redriven::Quarantined(_)));
 }
+
+/// Two messages of one event are two rows, and one event, which one of them becomes; another type's of that id stays.
+#[tokio::test]
+async fn messages_of_one_id_are_one_event() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["billing.book"]).await;
+    floor.sandbox.execute("alter table :schema.event add constraint c check (event_type = 'no')").await;
+    let first = policy("p1");
+    let second = Sent { body: br#"{"number": "p1"}"#.to_vec(), ..first.clone() };
+    let other = Sent::event(&first.id(), "policy.viewed.v1", r#"{"number":"p1"}"#);
+    floor.take(&outbox, &[first.clone(), second, other]).await;
+    floor.sandbox.execute("alter table :schema.event drop constraint c").await;
+    let quarantine = Quarantine::of(&outbox);
+    let of = async |name: &str| quarantine.redrive_matching(&Selection::all().event_type(name)).await.unwrap();
+    let became: Vec<_> = of("policy.created").await.into_iter().map(|(_, one)| one).collect();
+    let event_id = first.id().parse().unwrap();
+    assert_eq!(became, [Redriven::Stored { event_id, jobs: 1 }, Redriven::Duplicate { event_id }]);
+    let [(_, Redriven::Quarantined(unfit))] = &of("policy.viewed").await[..] else { panic!("it is no event here") };
+    assert_eq!(unfit.class, QuarantineClass::NotAnId);
+    assert_eq!((floor.events().await, floor.jobs().await.len()), (1, 1));
+}

@@ -1,5 +1,6 @@
 //! Looking at quarantine, and deciding: once more, or not at all.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use chrono::{DateTime, Utc};
@@ -254,8 +255,10 @@ async fn redrive_in(
     let way = Way { outbox: outbox.clone(), source: String::new(), everything };
     let events = store::events(connection, &way, &judged).await?;
     let (mut out, mut still, mut came) = (Vec::new(), Vec::new(), Vec::new());
-    for (message, judged) in messages.iter().zip(judged) {
-        let taken = judged.and_then(|event| Ok((event.id, events[&event.id].clone()?)));
+    let mut stored = HashSet::new();
+    for (message, judged) in messages.iter().zip(&judged) {
+        let taken = judged.as_ref().map_err(Clone::clone);
+        let taken = taken.and_then(|event| Ok((event.id, events[&store::key(event)].clone()?)));
         match taken {
             Err(unfit) => {
                 still.push((message.id, unfit.clone()));
@@ -264,8 +267,10 @@ async fn redrive_in(
             Ok((event_id, taken)) => {
                 out.push(message.id);
                 let one = match taken {
-                    Taken::Stored { jobs } => Redriven::Stored { event_id, jobs },
-                    Taken::Duplicate | Taken::Quarantined { .. } => Redriven::Duplicate { event_id },
+                    Taken::Stored { jobs } if stored.insert(event_id) => Redriven::Stored { event_id, jobs },
+                    Taken::Stored { .. } | Taken::Duplicate | Taken::Quarantined { .. } => {
+                        Redriven::Duplicate { event_id }
+                    }
                 };
                 came.push((message.id, one));
             }

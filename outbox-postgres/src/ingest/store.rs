@@ -71,9 +71,9 @@ async fn write(
     let mut unfit = Vec::new();
     let mut seen = HashSet::new();
     for (place, judged) in judged.iter().enumerate() {
-        match judged.as_ref().map_err(Clone::clone).and_then(|event| Ok((event.id, events[&event.id].clone()?))) {
+        match judged.as_ref().map_err(Clone::clone).and_then(|event| Ok((key(event), events[&key(event)].clone()?))) {
             Err(why) => unfit.push((place, why)),
-            Ok((id, Taken::Stored { .. })) if !seen.insert(id) => taken[place] = Some(Taken::Duplicate),
+            Ok((one, Taken::Stored { .. })) if !seen.insert(one) => taken[place] = Some(Taken::Duplicate),
             Ok((_, stored)) => taken[place] = Some(stored),
         }
     }
@@ -85,29 +85,50 @@ async fn write(
     Ok((taken.into_iter().flatten().collect(), jobs))
 }
 
-/// The events of a batch, each id once: as what it is stored, or why not.
-pub(super) async fn events(
+/// What tells the events of a batch from each other: messages of one id and type are one event.
+pub(super) type Key<'e> = (EventId, &'e str);
+
+pub(super) fn key(event: &Envelope) -> Key<'_> {
+    (event.id, &event.name)
+}
+
+/// The events of a batch, each once: as what it is stored, or why not.
+pub(super) async fn events<'e>(
     connection: &mut PgConnection,
     way: &Way,
-    judged: &[Judged],
-) -> Result<HashMap<EventId, Result<Taken, Unfit>>, sqlx::Error> {
-    let outbox = &way.outbox;
-    let mut ids: HashMap<EventId, &Envelope> = HashMap::new();
-    for event in judged.iter().flatten() {
-        ids.entry(event.id).or_insert(event);
-    }
-    let mut events: Vec<&Envelope> = ids.into_values().collect();
-    events.sort_unstable_by_key(|event| event.id);
-    step::ingest::settle_with_backfills(connection, outbox, &events).await?;
-    let (bound, plain): (Vec<&Envelope>, Vec<_>) =
-        events.iter().partition(|event| !outbox.fan_out(&event.name).subscribers.is_empty());
-    let answers = step::ingest::ingest(connection, outbox, &plain, way.everything).await?;
-    let mut taken: HashMap<_, _> =
-        plain.iter().zip(answers).map(|(event, answer)| (event.id, taken_as(event, answer))).collect();
-    for event in bound {
-        taken.insert(event.id, with_subscribers(connection, way, event).await?);
+    judged: &'e [Judged],
+) -> Result<HashMap<Key<'e>, Result<Taken, Unfit>>, sqlx::Error> {
+    let mut seen = HashSet::new();
+    let mut rest: Vec<&Envelope> = judged.iter().flatten().filter(|event| seen.insert(key(event))).collect();
+    step::ingest::settle_with_backfills(connection, &way.outbox, &rest).await?;
+    let mut taken = HashMap::new();
+    // Another type's event under an id of this batch: it goes behind the first one, and finds what that has left of the id.
+    while !rest.is_empty() {
+        let mut ids = HashSet::new();
+        let (mut round, later): (Vec<_>, _) = rest.into_iter().partition(|event| ids.insert(event.id));
+        round.sort_unstable_by_key(|event| event.id);
+        round_of(connection, way, &round, &mut taken).await?;
+        rest = later;
     }
     Ok(taken)
+}
+
+/// Events of as many ids, ascending.
+async fn round_of<'e>(
+    connection: &mut PgConnection,
+    way: &Way,
+    round: &[&'e Envelope],
+    taken: &mut HashMap<Key<'e>, Result<Taken, Unfit>>,
+) -> Result<(), sqlx::Error> {
+    let outbox = &way.outbox;
+    let (bound, plain): (Vec<&Envelope>, Vec<_>) =
+        round.iter().partition(|event| !outbox.fan_out(&event.name).subscribers.is_empty());
+    let answers = step::ingest::ingest(connection, outbox, &plain, way.everything).await?;
+    taken.extend(plain.into_iter().zip(answers).map(|(event, answer)| (key(event), taken_as(event, answer))));
+    for event in bound {
+        taken.insert(key(event), with_subscribers(connection, way, event).await?);
+    }
+    Ok(())
 }
 
 fn taken_as(event: &Envelope, answer: Answer) -> Result<Taken, Unfit> {

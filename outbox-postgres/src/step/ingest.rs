@@ -27,7 +27,7 @@ pub(crate) struct Answer {
     pub(crate) unlinked: Option<Vec<String>>,
     /// In-transaction subscribers that are not to be run, by all their names, with blanks between.
     pub(crate) retired: Option<String>,
-    /// The type of the event that was there, where it can be seen.
+    /// The type of the event that was there.
     pub(crate) stored_as: Option<String>,
 }
 
@@ -109,9 +109,36 @@ async fn ingest_chunk(
         .bind(own.any_version)
         .bind(own.linked)
         .bind(everything)
-        .fetch_all(connection)
+        .fetch_all(&mut *connection)
         .await?;
-    rows.iter().map(answer).collect()
+    let mut answers = rows.iter().map(answer).collect::<Result<Vec<_>, _>>()?;
+    look_again(connection, outbox, events, &mut answers).await?;
+    Ok(answers)
+}
+
+/// What another process had under way and has committed while the statement waited for it, its snapshot does not show: as which type an id
+/// is there, a younger one says.
+async fn look_again(
+    connection: &mut PgConnection,
+    outbox: &Outbox,
+    events: &[&Envelope],
+    answers: &mut [Answer],
+) -> Result<(), sqlx::Error> {
+    let is_unseen = |one: &Answer| one.known && one.unlinked.is_none() && !one.is_new && one.stored_as.is_none();
+    let unseen = events.iter().zip(&*answers).filter(|(_, answer)| is_unseen(answer));
+    let ids: Vec<Uuid> = unseen.map(|(event, _)| event.id.as_uuid()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let text = outbox.schema().fill("select v.id, v.event_type from :schema.event v where v.id = any($1)");
+    let rows = sqlx::query(text.text()).bind(ids).fetch_all(connection).await?;
+    for row in rows {
+        let (id, stored_as): (Uuid, String) = (row.try_get(0)?, row.try_get(1)?);
+        for (_, answer) in events.iter().zip(&mut *answers).filter(|(event, _)| event.id.as_uuid() == id) {
+            answer.stored_as = Some(stored_as.clone());
+        }
+    }
+    Ok(())
 }
 
 /// This binary declares it, or receives it by more than `*`.
