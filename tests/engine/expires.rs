@@ -5,6 +5,7 @@ use std::time::Duration;
 use outbox::prelude::*;
 use outbox::{Enqueued, JobId, Outbox, Reason};
 use outbox_testing::{JobRow, eventually};
+use sqlx::postgres::PgPoolOptions;
 
 use crate::floor::{Do, Floor, Stage, Worker};
 
@@ -18,6 +19,17 @@ pub struct MakeOffer {
 #[subscriber(job = "offer.make", concurrency = 1, max_attempts = 3, backoff = fixed("50ms"))]
 async fn make(offer: MakeOffer, attempt: Attempt, _key: IdempotencyKey, State(stage): State<Stage>) -> HandlerResult {
     stage.play_by("offer.make", &offer.label, &offer.plan, attempt).await
+}
+
+/// Is made known in its transaction.
+#[job("offer.sign")]
+pub struct SignOffer {
+    pub label: String,
+}
+
+#[subscriber(job = "offer.sign")]
+async fn sign(offer: SignOffer, attempt: Attempt, _tx: Tx<'_>, State(stage): State<Stage>) -> HandlerResult {
+    stage.play_by("offer.sign", &offer.label, &[], attempt).await
 }
 
 /// Takes every event there is.
@@ -121,6 +133,34 @@ async fn one_that_grows_too_old_in_memory_is_not_executed() {
     eventually("both have ended", async || (floor.sandbox.jobs().await.live() == 0).then_some(())).await;
     assert_expired(&job(&floor, id).await);
     assert_eq!(floor.stage.executions("offer.make", "second"), 0);
+    worker.stop().await;
+}
+
+/// S2-5: nor is one executed that waited for its transaction until it was too old.
+#[tokio::test]
+async fn one_that_grows_too_old_before_its_transaction_is_not_executed() {
+    let floor = Floor::new().await;
+    let options = (*floor.sandbox.pool().connect_options()).clone();
+    let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
+    let outbox = floor.outbox_on(pool.clone(), &["offer.sign"]).build().await.unwrap();
+    let mut tx = outbox.begin().await.unwrap();
+    let offer = SignOffer { label: "a".into() };
+    let id = outbox
+        .enqueue(&mut tx, &offer)
+        .delay(Duration::from_secs(1))
+        .expires(Duration::from_secs(1))
+        .await
+        .unwrap()
+        .job_id;
+    tx.commit().await.unwrap();
+    let held = pool.acquire().await.unwrap();
+    let worker = Worker::start(outbox);
+    eventually("it waits", async || (job(&floor, id).await.status == "running").then_some(())).await;
+    until_old(&floor, id).await;
+    drop(held);
+    eventually("it has ended", async || (floor.sandbox.jobs().await.live() == 0).then_some(())).await;
+    assert_expired(&job(&floor, id).await);
+    assert_eq!(floor.stage.executions("offer.sign", "a"), 0);
     worker.stop().await;
 }
 

@@ -144,9 +144,7 @@ impl Execution {
             return Some(self.unsettled(Next::Failed(Reason::Unknown), Some(error.to_owned()), started));
         }
         if self.job.is_expired() {
-            let error = "it expired before its turn came, and was not begun";
-            tracing::warn!(job = %self.job.job_id, handler = self.handler.name, error, "expired");
-            return Some(self.unsettled(Next::Failed(Reason::Expired), Some(error.to_owned()), started));
+            return Some(self.expired(started));
         }
         if self.job.bereft {
             let error = "its event is no longer stored, so there is nothing to run it with";
@@ -154,6 +152,12 @@ impl Execution {
             return Some(self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started));
         }
         None
+    }
+
+    fn expired(&self, started: Instant) -> Ran {
+        let error = "it expired before its turn came, and was not begun";
+        tracing::warn!(job = %self.job.job_id, handler = self.handler.name, error, "expired");
+        self.unsettled(Next::Failed(Reason::Expired), Some(error.to_owned()), started)
     }
 
     /// Its message as a handler gets it.
@@ -190,6 +194,10 @@ impl Execution {
         };
         let begin = AssertSqlSafe(settle_tx::begin(self.job.claim_id, self.handler.settings.timeout));
         let (ran, sound) = match within(BEGIN_LIMIT, connection.begin_with(begin)).await {
+            // Asked once more: it may have waited for the connection for seconds.
+            Ok(transaction) if self.job.is_expired() => {
+                (self.expired(started), within(END_LIMIT, transaction.rollback()).await.is_ok())
+            }
             Ok(mut transaction) => {
                 let scope = self.scope();
                 let ended = self.call(&scope, Some(&mut transaction)).await;
