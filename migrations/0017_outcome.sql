@@ -48,6 +48,8 @@ revoke execute on function resolve(uuid, boolean) from public;
 
 -- redrive, as in 0007, but for what is parked: to run that again before its effect's owner has answered is what parking is there to
 -- prevent, also by force. And by force an expired command may be begun after all.
+-- A crash stays with a job whose handler parks: a process of an earlier release ended it as crashed, or gave it back and somebody cancelled
+-- it then. With it in its new life, it is parked by whoever claims it, and not begun.
 create or replace function redrive(target uuid, force boolean default false) returns boolean
 language plpgsql security definer set search_path from current as $$
 declare
@@ -69,10 +71,12 @@ begin
                         union all select it.job_type);
   end if;
   insert into job_live (id, event_id, available_at, created_at, ordering_no, payload_version, max_attempts, priority,
-                        job_type, ordering_key, last_error, payload, metadata)
+                        job_type, ordering_key, last_error, payload, metadata, crashes)
   values (it.id, it.event_id, statement_timestamp(), it.created_at, it.ordering_no, it.payload_version, it.max_attempts,
           it.priority, it.job_type, it.ordering_key, it.last_error, it.payload,
-          case when force then it.metadata - 'expires_at' else it.metadata end);
+          case when force then it.metadata - 'expires_at' else it.metadata end,
+          case when exists (select from subscription s where s.parks and (s.handler = it.job_type or it.job_type = any(s.aliases)))
+               then it.crashes else 0 end);
   return true;
 end $$;
 

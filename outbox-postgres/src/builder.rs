@@ -17,6 +17,7 @@ use crate::fan_out::FanOut;
 use crate::lane::{self, Lane};
 use crate::meters::Meters;
 use crate::outbox::{Inner, Outbox};
+use crate::parked::AskedTo;
 use crate::profile::Profile;
 use crate::retention::Retention;
 use crate::schema::Schema;
@@ -332,6 +333,7 @@ impl OutboxBuilder {
             hand_over: Arc::default(),
             live: Arc::default(),
             meters,
+            asked_to: AskedTo::default(),
         });
         scope::register(&inner);
         Outbox::from_inner(inner)

@@ -20,6 +20,7 @@ use crate::health::Health;
 use crate::lane::Lane;
 use crate::live::{Hub, LiveStreams};
 use crate::meters::Meters;
+use crate::parked::AskedTo;
 use crate::publish::{Batch, Publishing, PublishingAll};
 use crate::schema::Schema;
 use crate::scope::{self, Scope};
@@ -55,6 +56,7 @@ pub(crate) struct Inner {
     pub(crate) hand_over: Arc<HandOver>,
     pub(crate) live: Arc<Hub>,
     pub(crate) meters: Meters,
+    pub(crate) asked_to: AskedTo,
 }
 
 impl Inner {

@@ -1,11 +1,15 @@
 //! Jobs of which nobody knows whether they had their effect: they wait for the answer of the effect's owner, and are not tried again
 //! before.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use outbox_core::transition::Answer;
 use outbox_core::{BoxError, JobId};
+use uuid::Uuid;
 
 use crate::error::{OperationError, told};
 use crate::outbox::Outbox;
@@ -19,6 +23,32 @@ const PARKED_FOR: Duration = Duration::from_mins(1);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// How many questions in a row may come to nothing before the others are left to the next run: the owner is away.
 const IN_VAIN: u32 = 5;
+
+/// Where the runs that ended early have come to, by the handler that they were about, so that a few jobs about which nobody answers do not keep
+/// the others from being asked about. In memory only: another process begins with the oldest.
+#[derive(Debug, Default)]
+pub(crate) struct AskedTo(Mutex<BTreeMap<Option<String>, Behind>>);
+
+/// Behind this moment and job.
+type Behind = (DateTime<Utc>, Uuid);
+
+impl AskedTo {
+    fn of(&self, handler: Option<&String>) -> Option<Behind> {
+        self.places().get(&handler.cloned()).copied()
+    }
+
+    /// `None`: nobody is left to be asked about, and the next run begins with the oldest again.
+    fn ended(&self, handler: Option<&String>, behind: Option<Behind>) {
+        match behind {
+            Some(behind) => drop(self.places().insert(handler.cloned(), behind)),
+            None => drop(self.places().remove(&handler.cloned())),
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, BTreeMap<Option<String>, Behind>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Jobs that are parked, as failed with reason unknown: see [`Outbox::parked`].
 #[derive(Debug, Clone)]
@@ -156,7 +186,8 @@ impl Parked<'_> {
     }
 
     /// Asks the owner of the effects about each of them, oldest first, and acts by the answers; from a `#[scheduled]` function, say. Each question has half a minute;
-    /// after five in a row that come to nothing the rest is left to the next run.
+    /// after five in a row that come to nothing the rest is left to the next run of this process, which begins behind them: they may be what is wrong, and not
+    /// their owner.
     ///
     /// # Errors
     /// When the database refuses. What the owner refuses is counted, and logged.
@@ -164,7 +195,8 @@ impl Parked<'_> {
     /// # Cancel safety
     /// Dropped in the middle, some are answered. Run again, it asks about the others.
     pub async fn ask<O: EffectOwner>(&self, owner: &O) -> Result<Asked, OperationError> {
-        let mut page = Page { parked_for: self.least.unwrap_or(PARKED_FOR), ..self.page(PAGE) };
+        let behind = self.outbox.inner().asked_to.of(self.handler.as_ref());
+        let mut page = Page { parked_for: self.least.unwrap_or(PARKED_FOR), behind, ..self.page(PAGE) };
         let (mut asked, mut in_vain) = (Asked::default(), 0);
         loop {
             let jobs = self.read(page).await?;
@@ -184,10 +216,12 @@ impl Parked<'_> {
                 }
                 if in_vain >= IN_VAIN {
                     asked.ended_early = true;
+                    self.outbox.inner().asked_to.ended(self.handler.as_ref(), page.behind);
                     return Ok(asked);
                 }
             }
             if jobs.len() < PAGE as usize {
+                self.outbox.inner().asked_to.ended(self.handler.as_ref(), None);
                 return Ok(asked);
             }
         }

@@ -126,6 +126,37 @@ async fn a_job_that_was_taken_back_is_not_begun() {
     assert_eq!((floor.stage.executions("bank.pay", "a"), note.status.as_str()), (0, "succeeded"));
 }
 
+/// S2-72: nor is one begun again that such a process ended as crashed, or gave back to be cancelled: a redrive, by force too, leaves it to the owner of its
+/// effect. Whose handler does not park, begins anew.
+#[tokio::test]
+async fn a_crash_outlives_a_redrive() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["bank.pay", "desk.note"]).build().await.unwrap();
+    let (crashed, cancelled) = (ask(&outbox, "crashed", []).await, ask(&outbox, "cancelled", []).await);
+    floor.sandbox.execute("update :schema.job_live set crashes = 1, attempts = 1").await;
+    for (handler, event) in [("bank.pay", crashed), ("desk.note", crashed), ("bank.pay", cancelled)] {
+        outbox.cancel(floor.job(handler, event).await.id, "ann").await.unwrap();
+    }
+    let ended = "do $$ begin perform set_config('outbox.owner_work', 'on', true);
+                 update :schema.job_failed set reason = 'crashed' where event_id = ";
+    floor.sandbox.execute(&format!("{ended} '{}'; end $$", crashed.as_uuid())).await;
+    outbox.dead_letters().redrive().await.unwrap();
+    outbox.drain().await.unwrap();
+    for event in [crashed, cancelled] {
+        let job = floor.job("bank.pay", event).await;
+        assert_eq!((job.status.as_str(), job.reason.as_deref()), ("failed", Some("unknown")), "{job:?}");
+    }
+    assert_eq!(floor.stage.executions("bank.pay", "crashed") + floor.stage.executions("bank.pay", "cancelled"), 0);
+    let note = floor.job("desk.note", crashed).await;
+    assert_eq!((note.status.as_str(), note.crashes), ("succeeded", 0), "{note:?}");
+    outbox.parked().resolve(floor.job("bank.pay", crashed).await.id, Answer::DidNot).await.unwrap();
+    outbox.drain().await.unwrap();
+    assert_eq!(
+        (floor.job("bank.pay", crashed).await.status, floor.stage.executions("bank.pay", "crashed")),
+        ("succeeded".to_owned(), 1)
+    );
+}
+
 /// S2-72: nothing but an answer moves a parked job: no redrive, by force neither, no retention however old it is. What is not parked has
 /// no answer, and an answer is given once, whoever gives it at the same time.
 #[tokio::test]
@@ -241,6 +272,47 @@ async fn an_owner_that_is_away_is_left_alone() {
     let asked = outbox.parked().parked_for(Duration::ZERO).ask(&ledger).await.unwrap();
     assert_eq!((asked.failed, asked.ended_early, ledger.asked.lock().unwrap().len()), (5, true, 5));
     assert_eq!(outbox.parked().list(10).await.unwrap().len(), 8);
+}
+
+/// A time that no calendar of a client holds keeps nobody from what is parked, nor from what failed.
+#[tokio::test]
+async fn a_time_beyond_the_calendar_hides_nothing() {
+    let floor = Floor::new().await;
+    let (_, job) = park(&floor, "bank.pay", "a", Do::Unknown(None)).await;
+    let outbox = floor.outbox(&["bank.pay"]).build().await.unwrap();
+    for time in ["infinity", "-infinity", "290000-01-01", "4000-01-01 BC"] {
+        let odd = format!(
+            "set session_replication_role = replica; update :schema.event set occurred_at = '{time}';
+             update :schema.job_failed set created_at = '{time}'; set session_replication_role = default"
+        );
+        floor.sandbox.execute(&odd).await;
+        assert_eq!(outbox.parked().list(10).await.unwrap().len(), 1, "{time}");
+        assert_eq!(outbox.dead_letters().list().await.unwrap()[0].id, job.id, "{time}");
+        assert!(outbox.dead_letters().inspect(job.id).await.unwrap().is_some(), "{time}");
+        assert_eq!(outbox.failed(10).await.unwrap()[0].id, job.id, "{time}");
+    }
+}
+
+/// S2-72: a few about which no question comes to anything keep the others only from that run: the next one begins behind them, and asks about them again when
+/// it has come round.
+#[tokio::test]
+async fn those_that_are_never_answered_keep_nobody_waiting() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["bank.pay"]).build().await.unwrap();
+    let mut ledger = Ledger::default();
+    for n in 0..8 {
+        let (event, _) = park(&floor, "bank.pay", &format!("n{n}"), Do::Unknown(None)).await;
+        let answer =
+            if n < 5 { Err("its contract is not to be found".to_owned()) } else { Ok(Some(Answer::TookEffect)) };
+        ledger.knows.insert(format!("{event}:bank.transfer"), answer);
+    }
+    let parked = outbox.parked().parked_for(Duration::ZERO);
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let asked = parked.ask(&ledger).await.unwrap();
+        runs.push((asked.failed, asked.took_effect, asked.ended_early));
+    }
+    assert_eq!(runs, [(5, 0, true), (0, 3, false), (5, 0, true)]);
 }
 
 /// S2-72: a command is parked, asked about by its own id, and answered as any.

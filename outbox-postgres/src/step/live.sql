@@ -23,7 +23,9 @@ fresh as materialized (
     and pg_visible_in_snapshot(l.xid, pg_current_snapshot())
 ),
 found as materialized (
-  select e.id, e.xid, e.event_type, e.event_version, e.occurred_at, e.subject_type, e.subject_id, e.metadata::text, e.payload::text
+  -- A client's calendar is shorter than the server's, and knows no infinity.
+  select e.id, e.xid, e.event_type, e.event_version, least(greatest(e.occurred_at, '0001-01-01 UTC'), '9999-12-31 UTC') as occurred_at,
+         e.subject_type, e.subject_id, e.metadata::text, e.payload::text
   from (select f.id from fresh f limit $8::bigint) f join :schema.event e on e.id = f.id
 ),
 amount as materialized (

@@ -1,8 +1,10 @@
 -- parked: jobs whose outcome nobody knows, with their message, for whoever asks the owner of the effect. Oldest first.
+-- A client's calendar is shorter than the server's, and knows no infinity.
 -- $1 handler or null   $2, $3 behind this moment and id, or null: from the first   $4 most rows   $5 parked for so many milliseconds at least
-select f.id, f.event_id, f.job_type, f.reason, f.last_error, f.attempts, f.max_attempts, f.crashes, f.created_at, f.completed_at,
+select f.id, f.event_id, f.job_type, f.reason, f.last_error, f.attempts, f.max_attempts, f.crashes,
+       least(greatest(f.created_at, '0001-01-01 UTC'), '9999-12-31 UTC') as created_at, f.completed_at,
        coalesce(e.event_type, f.job_type), coalesce(e.event_version, f.payload_version),
-       coalesce(e.occurred_at, f.created_at) as occurred_at, e.subject_type, e.subject_id,
+       least(greatest(coalesce(e.occurred_at, f.created_at), '0001-01-01 UTC'), '9999-12-31 UTC') as occurred_at, e.subject_type, e.subject_id,
        coalesce(e.metadata, f.metadata)::text as metadata, coalesce(e.payload, f.payload)::text as payload,
        coalesce((select coalesce(s.aliases[1], s.handler) from :schema.subscription s
                  where s.handler = f.job_type or f.job_type = any(s.aliases) limit 1), f.job_type) as original

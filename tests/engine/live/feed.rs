@@ -44,6 +44,26 @@ async fn a_second_instance_harms_nobody_and_shows_everything() {
     }
 }
 
+/// A time that no calendar of a client holds is that event's matter: it is shown, and what comes behind it too.
+#[tokio::test]
+async fn a_time_beyond_the_calendar_ends_no_stream() {
+    let floor = Floor::new().await;
+    let worker = floor.worker(&["desk.note"]).await;
+    let mut stream = watch(&worker.outbox, "work.*").await;
+    for time in ["infinity", "-infinity", "290000-01-01", "4000-01-01 BC"] {
+        let odd = format!(
+            "insert into :schema.event (id, event_version, event_type, subject_type, payload, occurred_at)
+             values ((left(:schema.ulid_floor(clock_timestamp())::text, 13) || substr(gen_random_uuid()::text, 14))::uuid, 1, 'work.asked', 'work',
+                     '{{\"label\": \"odd\", \"plan\": []}}', '{time}')"
+        );
+        floor.sandbox.execute(&odd).await;
+        let event = ask(&worker.outbox, "behind", []).await;
+        assert!(matches!(next(&mut stream).await, Item::Event(odd) if odd != event), "{time}");
+        assert_eq!(next(&mut stream).await, Item::Event(event), "{time}");
+    }
+    worker.stop().await;
+}
+
 /// S1-13: one feed in a process reads for any number of streams, by one connection and one that listens, and each event is read once;
 /// a second process has its own, and everybody sees every event.
 #[tokio::test]
