@@ -124,10 +124,16 @@ async fn a_retry_that_is_too_old_is_not_executed() {
 #[tokio::test]
 async fn one_that_grows_too_old_in_memory_is_not_executed() {
     let floor = Floor::new().await;
-    let worker = Worker::start(floor.outbox(&["offer.make"]).build().await.unwrap());
-    enqueue(&worker.outbox, "first", &[Do::Wait("end".into())], None).await;
-    eventually("the first one runs", async || (floor.stage.executions("offer.make", "first") == 1).then_some(())).await;
-    let id = enqueue(&worker.outbox, "second", &[], Some(Duration::from_secs(2))).await.job_id;
+    let outbox = floor.outbox(&["offer.make"]).build().await.unwrap();
+    // A backlog, of which one more than runs is taken ahead.
+    enqueue(&outbox, "first", &[Do::Wait("end".into())], None).await;
+    let id = enqueue(&outbox, "second", &[], Some(Duration::from_secs(5))).await.job_id;
+    let worker = Worker::start(outbox);
+    eventually("both are claimed", async || {
+        let waits = job(&floor, id).await.status == "running";
+        (waits && floor.stage.executions("offer.make", "first") == 1).then_some(())
+    })
+    .await;
     until_old(&floor, id).await;
     floor.stage.open("end");
     eventually("both have ended", async || (floor.sandbox.jobs().await.live() == 0).then_some(())).await;

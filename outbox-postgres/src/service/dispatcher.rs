@@ -328,7 +328,7 @@ mod tests {
             done_before: false,
             bereft: false,
             late_by_then: Duration::ZERO,
-            brought_at: std::time::Instant::now(),
+            asked_at: std::time::Instant::now(),
             expires_in: None,
         }
     }

@@ -78,9 +78,10 @@ pub(crate) struct Claimed {
     pub(crate) done_before: bool,
     /// Its event is no longer stored, so there is no message.
     pub(crate) bereft: bool,
-    /// How long it had been due when it was claimed, and when that was.
+    /// How long it had been due when it was claimed, and when that was asked for: a moment before the server looked at its clock, so that
+    /// nothing is begun behind its time for the length of an answer's way.
     pub(crate) late_by_then: Duration,
-    pub(crate) brought_at: Instant,
+    pub(crate) asked_at: Instant,
     /// How long it may still be begun from then on; `None`: for ever.
     pub(crate) expires_in: Option<Duration>,
 }
@@ -93,12 +94,12 @@ impl Claimed {
 
     /// How long behind its time it is now.
     pub(crate) fn late(&self) -> Duration {
-        self.late_by_then + self.brought_at.elapsed()
+        self.late_by_then + self.asked_at.elapsed()
     }
 
     /// Whether it is too old by now to be begun.
     pub(crate) fn is_expired(&self) -> bool {
-        self.expires_in.is_some_and(|left| left <= self.brought_at.elapsed())
+        self.expires_in.is_some_and(|left| left <= self.asked_at.elapsed())
     }
 
     /// The key of its inbox mark and of its idempotency key.
@@ -115,6 +116,7 @@ pub(crate) async fn claim(
     claim_id: Uuid,
     wanted: &Wanted,
 ) -> Result<Vec<Claimed>, sqlx::Error> {
+    let asked_at = Instant::now();
     let rows = sqlx::query(statements.claim.text())
         .bind(worker)
         .bind(claim_id)
@@ -135,8 +137,7 @@ pub(crate) async fn claim(
         .fetch_all(connection)
         .await?;
     let messages = rows.iter().filter_map(|row| message(row).transpose()).collect::<Result<HashMap<_, _>, _>>()?;
-    let brought_at = Instant::now();
-    rows.iter().filter_map(|row| read(row, claim_id, wanted, &messages, brought_at).transpose()).collect()
+    rows.iter().filter_map(|row| read(row, claim_id, wanted, &messages, asked_at).transpose()).collect()
 }
 
 /// A message, and whether it is still stored, by the id of its event or job. `None` for a job whose message comes with another.
@@ -176,7 +177,7 @@ fn read(
     claim_id: Uuid,
     wanted: &Wanted,
     messages: &HashMap<Uuid, Message>,
-    brought_at: Instant,
+    asked_at: Instant,
 ) -> Result<Option<Claimed>, sqlx::Error> {
     let job_id: Uuid = row.try_get(0)?;
     let event_id: Option<Uuid> = row.try_get(1)?;
@@ -199,7 +200,7 @@ fn read(
         done_before: row.try_get(14)?,
         bereft: message.bereft,
         late_by_then: Duration::try_from_secs_f64(row.try_get(15)?).unwrap_or_default(),
-        brought_at,
+        asked_at,
         expires_in: row
             .try_get::<Option<f64>, _>(16)?
             .map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
