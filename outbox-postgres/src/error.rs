@@ -411,8 +411,8 @@ pub enum RunError {
 pub enum OperationError {
     /// No failed job has this id.
     #[error(
-        "job {0} is not failed: only a failed job is run again, and one whose event has no live job of the same handler; a parked one is \
-         run again by the answer of its effect's owner, see `outbox.parked()`"
+        "job {0} cannot be redriven: it is parked, and waits for the answer of its effect's owner (`outbox.parked()`); or it has not failed; \
+         or another job of its event and handler is live"
     )]
     NotFailed(JobId),
     /// No parked job has this id.

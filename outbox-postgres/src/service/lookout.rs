@@ -28,6 +28,7 @@ pub(crate) struct Lookout {
 impl Lookout {
     pub(crate) async fn run(self) {
         let mut lane = None;
+        let mut has_told = false;
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => break,
@@ -40,11 +41,18 @@ impl Lookout {
                 () = self.look(looking) => {}
             }
             match (stood, self.floor.stands()) {
-                (false, true) => tracing::warn!(
-                    "claims pass over many dead rows, which a long transaction or a slow vacuum keeps: from now on they begin behind \
-                     them, and a job that appears there is found a little later"
-                ),
-                (true, false) => tracing::info!("claims begin at the head again"),
+                // Not at the first look: where the machine was slow for a moment, there is nothing to tell at the second.
+                (true, true) if !has_told => {
+                    has_told = true;
+                    tracing::warn!(
+                        "claims pass over many dead rows, which a long transaction or a slow vacuum keeps: from now on they begin behind \
+                         them, and a job that appears there is found a little later"
+                    );
+                }
+                (true, false) if has_told => {
+                    has_told = false;
+                    tracing::info!("claims begin at the head again");
+                }
                 _ => {}
             }
             if !self.floor.stands()

@@ -95,18 +95,18 @@ impl Proof {
     fn acts(&mut self, facts: &Facts) {
         let Facts { versions, outage, kills, quarantine, drift, replay, trace, .. } = facts;
         let both = versions.read_as_the_first > 0 && versions.charged_in_francs > 0;
-        self.check("versions: read as 1, and as 2", 1, both.into());
-        self.check("outage: facts waited", 1, (outage.waiting > 0).into());
+        self.check("versions: read as 1, and as 2 (1 is yes)", 1, both.into());
+        self.check("outage: facts waited (1 is yes)", 1, (outage.waiting > 0).into());
         self.check("outage: attempts charged to them", 0, outage.charged);
         self.check("outage: most attempts of one", 1, outage.most_attempts);
-        self.check("kills: with jobs in hand", 1, (kills.billing_held > 0 && kills.policy_held > 0).into());
+        self.check("kills: with jobs in hand (1 is yes)", 1, (kills.billing_held > 0 && kills.policy_held > 0).into());
         self.check("quarantine: came, and went", 3, quarantine.redriven + quarantine.discarded);
         self.check("drift: missing", 1, drift.missing);
         self.check("drift: divergent", 1, drift.divergent);
         self.check("drift: orphaned", 1, drift.orphaned);
         self.check("drift: mended", 3, drift.repaired);
-        self.check("drift: facts came meanwhile", 1, (drift.came_meanwhile > 0).into());
-        self.check("replay: sent again", 1, (replay.resent > 0).into());
+        self.check("drift: facts came meanwhile (1 is yes)", 1, (drift.came_meanwhile > 0).into());
+        self.check("replay: sent again (1 is yes)", 1, (replay.resent > 0).into());
         self.check("replay: second effects", 0, replay.second_effects);
         let steps = STEPS.iter().filter(|(service, what)| trace.has(service, what)).count();
         self.check("trace: steps of a sale, in both services", counted(STEPS.len()), counted(steps));
