@@ -204,9 +204,14 @@ async fn redrive(
 ) -> Result<Vec<Redriven>, sqlx::Error> {
     let together = async {
         let mut transaction = outbox.pool().begin_with("begin isolation level read committed").await?;
-        let redriven = redrive_in(&mut transaction, outbox, ids, everything, read).await?;
-        transaction.commit().await?;
-        Ok(redriven)
+        match redrive_in(&mut transaction, outbox, ids, everything, read).await {
+            Ok(redriven) => transaction.commit().await.map(|()| redriven),
+            Err(error) => {
+                // Waited for: its rows would still be in somebody's hands for the next try, over another connection.
+                let _ = transaction.rollback().await;
+                Err(error)
+            }
+        }
     };
     let redriven = tokio::time::timeout(STORE_LIMIT, together).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
     if redriven.iter().any(|one| matches!(one, Redriven::Stored { jobs: 1.., .. })) {
