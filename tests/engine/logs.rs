@@ -1,4 +1,4 @@
-//! What the engine says in its log, on this thread.
+//! What is said in the log, on this thread.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};

@@ -28,7 +28,7 @@ pub(crate) struct Lookout {
 impl Lookout {
     pub(crate) async fn run(self) {
         let mut lane = None;
-        let mut has_told = false;
+        let mut alarm = Alarm::default();
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => break,
@@ -40,20 +40,13 @@ impl Lookout {
                 () = self.stop.cancelled() => break,
                 () = self.look(looking) => {}
             }
-            match (stood, self.floor.stands()) {
-                // Not at the first look: where the machine was slow for a moment, there is nothing to tell at the second.
-                (true, true) if !has_told => {
-                    has_told = true;
-                    tracing::warn!(
-                        "claims pass over many dead rows, which a long transaction or a slow vacuum keeps: from now on they begin behind \
-                         them, and a job that appears there is found a little later"
-                    );
-                }
-                (true, false) if has_told => {
-                    has_told = false;
-                    tracing::info!("claims begin at the head again");
-                }
-                _ => {}
+            match alarm.looked(stood, self.floor.stands()) {
+                Some(Word::Begins) => tracing::warn!(
+                    "claims pass over many dead rows, which a long transaction or a slow vacuum keeps: from now on they begin behind \
+                     them, and a job that appears there is found a little later"
+                ),
+                Some(Word::Ends) => tracing::info!("claims begin at the head again"),
+                None => {}
             }
             if !self.floor.stands()
                 && let Some(lane) = lane.take()
@@ -97,5 +90,55 @@ impl Lookout {
         let look =
             async |connection: &mut _| step::look::look(connection, statements, (&names, &versions), MARGIN).await;
         lane.run(STATEMENT_LIMIT, look).await
+    }
+}
+
+/// When somebody is told of a floor. Not at the look that first finds it: where the machine was slow for a moment, it is gone at the next.
+#[derive(Debug, Default)]
+struct Alarm {
+    raised: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    Begins,
+    Ends,
+}
+
+impl Alarm {
+    /// A look was made at which a floor stood before, and stands now.
+    fn looked(&mut self, stood: bool, stands: bool) -> Option<Word> {
+        match (stood, stands) {
+            (true, true) if !self.raised => {
+                self.raised = true;
+                Some(Word::Begins)
+            }
+            (_, false) if self.raised => {
+                self.raised = false;
+                Some(Word::Ends)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine that is slow for a moment is no reason to look for a forgotten transaction.
+    #[test]
+    fn a_floor_that_is_gone_at_the_next_look_is_not_told_of() {
+        let mut alarm = Alarm::default();
+        assert_eq!([alarm.looked(false, true), alarm.looked(true, false)], [None, None]);
+        assert_eq!([alarm.looked(false, true), alarm.looked(true, false)], [None, None]);
+    }
+
+    #[test]
+    fn a_floor_that_stays_is_told_of_once_and_so_is_its_end() {
+        let mut alarm = Alarm::default();
+        assert_eq!([alarm.looked(false, true), alarm.looked(true, true)], [None, Some(Word::Begins)]);
+        assert_eq!([alarm.looked(true, true), alarm.looked(true, false)], [None, Some(Word::Ends)]);
+        assert_eq!(alarm.looked(false, false), None);
     }
 }

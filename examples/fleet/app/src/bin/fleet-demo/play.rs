@@ -1,5 +1,6 @@
 //! The play: set the stage, start the fleet, let things happen, wait, prove.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use platform::Release;
@@ -53,13 +54,21 @@ async fn acts_of(stage: &mut Stage) -> anyhow::Result<Facts> {
 }
 
 /// Waits until nothing is under way any more: no job on either side, and everything that one has told is known to the other.
+///
+/// The two databases cannot be looked at in one moment, and a fact can go from one to the other between two looks. So what each knows is
+/// looked at before the jobs and behind them: a job that is not seen has run by then, and one that ran between would have told a fact more.
 async fn settled(stage: &mut Stage) -> anyhow::Result<()> {
     stage
         .until("everything has arrived", async |stage| {
-            let (policy, billing) = (&stage.policy.pool, &stage.billing.pool);
-            let is_idle = live_jobs(policy).await? + live_jobs(billing).await? == 0;
-            let told = events(policy, "%").await? == events(billing, "%").await?;
-            Ok(is_idle && told)
+            let before = told(stage).await?;
+            let is_idle = live_jobs(&stage.policy.pool).await? + live_jobs(&stage.billing.pool).await? == 0;
+            let [by_policy, by_billing] = &before;
+            Ok(is_idle && by_policy == by_billing && told(stage).await? == before)
         })
         .await
+}
+
+/// The facts that policy knows, and those that billing does.
+async fn told(stage: &Stage) -> anyhow::Result<[BTreeSet<String>; 2]> {
+    Ok([events(&stage.policy.pool, "%").await?, events(&stage.billing.pool, "%").await?])
 }

@@ -127,7 +127,8 @@ impl Report {
         writeln!(page, "\n{:<52}{:>12}{:>12}", "proof", "expected", "found")?;
         for check in &self.proof.0 {
             let mark = if check.holds() { '✓' } else { '✗' };
-            writeln!(page, "{mark} {:<50}{:>12}{:>12}", check.what, check.expected, check.found)?;
+            let expected = format!("{}{}", if check.at_least { ">= " } else { "" }, check.expected);
+            writeln!(page, "{mark} {:<50}{expected:>12}{:>12}", check.what, check.found)?;
         }
         let verdict = if self.proven() {
             "proven: nothing was lost, nothing happened twice, in either service"
