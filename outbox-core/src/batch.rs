@@ -109,6 +109,16 @@ impl<M: Message> Single for M {
     }
 }
 
+/// The one that all jobs of its event share in memory.
+impl Single for Arc<Envelope> {
+    const MESSAGE: Option<(&'static str, u32, Kind)> = None;
+    const VERSIONS: Versions = Versions::Any;
+
+    fn read(item: &Item) -> Result<Self, BoxError> {
+        Ok(Self::clone(&item.envelope))
+    }
+}
+
 impl Single for Envelope {
     const MESSAGE: Option<(&'static str, u32, Kind)> = None;
     const VERSIONS: Versions = Versions::Any;
@@ -190,8 +200,8 @@ impl<T> Batch<T> {
     fn made_of(messages: impl IntoIterator<Item = (T, Envelope)>) -> Self {
         let outcomes = BatchOutcomes::default();
         let made = messages.into_iter().enumerate().map(|(place, (message, envelope))| {
-            let key = IdempotencyKey::of(envelope.id, "unit.test");
-            let item = Item { envelope: Arc::new(envelope), attempt: 1, key };
+            let effect = envelope.id;
+            let item = Item { envelope: Arc::new(envelope), attempt: 1, effect, handler: "unit.test" };
             BatchItem { message, job: BatchJob { item, place, outcomes: outcomes.clone() } }
         });
         let items: Vec<_> = made.collect();
@@ -300,7 +310,7 @@ impl<T> BatchItem<T> {
 
     /// The same text at every execution for this message.
     #[must_use]
-    pub fn key(&self) -> &IdempotencyKey {
+    pub fn key(&self) -> IdempotencyKey {
         self.job.key()
     }
 
@@ -338,8 +348,8 @@ impl BatchJob {
 
     /// The same text at every execution for this message.
     #[must_use]
-    pub fn key(&self) -> &IdempotencyKey {
-        &self.item.key
+    pub fn key(&self) -> IdempotencyKey {
+        self.item.key()
     }
 
     /// This one is done, whatever becomes of the others, and whatever the function returns. The last word counts.

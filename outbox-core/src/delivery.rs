@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::batch::BatchOutcomes;
 use crate::envelope::Envelope;
+use crate::id::EventId;
 use crate::idempotency::IdempotencyKey;
 use crate::state::TypeMap;
 
@@ -16,8 +17,18 @@ pub struct Item {
     pub envelope: Arc<Envelope>,
     /// Which execution this is, from 1.
     pub attempt: u32,
-    /// Same at every execution.
-    pub key: IdempotencyKey,
+    /// What its effect is known by: the event's id, or the job's for a command.
+    pub effect: EventId,
+    /// The handler's original stored name.
+    pub handler: &'static str,
+}
+
+impl Item {
+    /// Same at every execution. Made when it is asked for, which most handlers do not.
+    #[must_use]
+    pub fn key(&self) -> IdempotencyKey {
+        IdempotencyKey::of(self.effect, self.handler)
+    }
 }
 
 /// One execution of one handler. `'a` is the life of that execution.

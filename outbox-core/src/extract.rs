@@ -141,7 +141,7 @@ impl<'a> FromDelivery<'a> for IdempotencyKey {
     const PER_EVENT: bool = true;
 
     fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
-        Ok(delivery.item().key.clone())
+        Ok(delivery.item().key())
     }
 }
 

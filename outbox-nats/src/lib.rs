@@ -3,6 +3,7 @@
 mod answer;
 mod builder;
 mod certificates;
+mod headers;
 mod inquiry;
 mod nats;
 mod source;

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use async_nats::HeaderMap;
 use async_nats::jetstream::context::{Context, PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
-use outbox_relay::{Confirmed, Link, LinkStatus, NotConfirmed, Outgoing, Transport, header_value};
+use outbox_relay::{Confirmed, Link, LinkStatus, NotConfirmed, Outgoing, Transport};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::answer::{not_confirmed, untaken};
 use crate::builder::NatsBuilder;
+use crate::headers::headers;
 
 /// A connection to NATS that is kept up, over which a [`Relay`](outbox_relay::Relay) publishes to JetStream.
 ///
@@ -91,25 +91,6 @@ impl Nats {
         let why = self.link.status().last_error;
         NotConfirmed::Unreachable(why.unwrap_or_else(|| "there is no connection".to_owned()))
     }
-}
-
-/// CloudEvents in binary mode. The [binding](https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/nats-protocol-binding.md) maps
-/// every attribute, `datacontenttype` too, to a header with `ce-` in front; `content-type` stands beside it for readers of other bindings.
-fn headers(message: &Outgoing) -> Result<HeaderMap, async_nats::header::ParseHeaderValueError> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in message.attributes() {
-        headers.insert(format!("ce-{name}"), header(&header_value(value))?);
-    }
-    headers.insert("ce-datacontenttype", header(message.content_type())?);
-    headers.insert("content-type", header(message.content_type())?);
-    for (name, value) in message.trace_context() {
-        headers.insert(name, header(&header_value(value))?);
-    }
-    Ok(headers)
-}
-
-fn header(text: &str) -> Result<async_nats::HeaderValue, async_nats::header::ParseHeaderValueError> {
-    text.parse()
 }
 
 /// Without addresses, which may hold a password.

@@ -3,11 +3,11 @@
 //! A handler that blocks its thread outlives its worker id: when the lease was lost meanwhile, its job comes back to this very
 //! process while it still runs here. It does not begin a second time before the first has ended.
 
-use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outbox_core::JobId;
 
+use crate::hashed::HashSet;
 use crate::outbox::Outbox;
 
 #[derive(Debug, Default)]

@@ -6,9 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::{
-    Delivery, Envelope, IdempotencyKey, Item, Outcome, Subject, SubscriberDescriptor, TypeMap, Versions, name,
-};
+use outbox_core::{Delivery, Envelope, Item, Outcome, Subject, SubscriberDescriptor, TypeMap, Versions, name};
 use sqlx::{Connection, PgConnection};
 
 use crate::cancellation::Cancellation;
@@ -170,8 +168,8 @@ async fn call(
     subscriber: &'static SubscriberDescriptor,
     envelope: &Arc<Envelope>,
 ) -> Result<(), String> {
-    let key = IdempotencyKey::of(envelope.id, subscriber.original_name());
-    let items = [Item { envelope: Arc::clone(envelope), attempt: 1, key }];
+    let (effect, handler) = (envelope.id, subscriber.original_name());
+    let items = [Item { envelope: Arc::clone(envelope), attempt: 1, effect, handler }];
     let mut runtime = TypeMap::default();
     runtime.insert(Cancellation::new());
     let delivery = Delivery::new(&items, outbox.state(), &runtime).with_connection::<PgConnection>(connection);

@@ -37,6 +37,7 @@ mod executing;
 mod executor;
 mod fan_out;
 mod hand_over;
+mod hashed;
 pub mod health;
 mod identity;
 mod in_transaction;

@@ -37,7 +37,7 @@ impl<T: Transport> RelayBuilder<T> {
         let limits =
             Limits { window: 256, first_pause: Duration::from_secs(1), longest_pause: Duration::from_secs(30) };
         let settings = Settings {
-            source,
+            source: source.into(),
             routing: Routing::default(),
             limits,
             confirm_timeout: Duration::from_secs(10),
@@ -108,7 +108,7 @@ impl<T: Transport> RelayBuilder<T> {
     pub fn build(self) -> Result<Relay<T>, SettingError> {
         let Settings { source, routing, limits, confirm_timeout, hold, .. } = &self.settings;
         if source.is_empty() || source.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(SettingError::Source(source.clone()));
+            return Err(SettingError::Source(source.to_string()));
         }
         if !is_prefix(&routing.prefix) {
             return Err(SettingError::Prefix(routing.prefix.clone()));

@@ -22,6 +22,7 @@ mod secure;
 mod stored;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -71,7 +72,8 @@ fn message(payload: &str) -> Outgoing {
 
 fn outgoing(prefix: &str, envelope: &Envelope) -> Outgoing {
     let routing = Routing { prefix: prefix.to_owned(), by_subject: false };
-    Outgoing::of(envelope, "/contract", &routing).expect("a message of the contract can be sent")
+    Outgoing::of(&Arc::new(envelope.clone()), &"/contract".into(), &routing)
+        .expect("a message of the contract can be sent")
 }
 
 /// The next event, under an id of its own.

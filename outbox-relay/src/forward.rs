@@ -21,12 +21,12 @@ pub struct Relaying<T> {
 }
 
 impl<T: Transport> Relaying<T> {
-    /// Sends the events of the batch, as many at once as the relay's window lets, and says of each what became of it: done when the
+    /// Sends the events of the batch (of whatever their handler reads them as), as many at once as the relay's window lets, and says of each what became of it: done when the
     /// broker has confirmed it, and not before.
     ///
     /// # Cancel safety
     /// What was confirmed is said already. Everything else is sent again, under its own id.
-    pub async fn forward(self, batch: Batch<Envelope>) {
+    pub async fn forward<E>(self, batch: Batch<E>) {
         let (_, jobs) = batch.into_parts();
         let held_until = self.relay.held_until();
         let sendings = jobs.iter().map(async |job| {

@@ -69,7 +69,7 @@ macro_rules! relay {
                 $($($option)*)?
             )]
             async fn relay(
-                events: ::outbox::Batch<::outbox::Envelope>,
+                events: ::outbox::Batch<::std::sync::Arc<::outbox::Envelope>>,
                 relaying: $crate::Relaying<$transport>,
             ) -> ::outbox::HandlerResult {
                 relaying.forward(events).await;

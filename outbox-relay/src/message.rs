@@ -1,10 +1,12 @@
 //! A message on its way out: an envelope as CloudEvents 1.0 in binary mode, of which a transport makes its broker's headers.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::SecondsFormat;
-use outbox::{Envelope, EventId, WireName};
+use outbox::{Envelope, EventId};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::route::Routing;
@@ -15,11 +17,16 @@ use crate::route::Routing;
 /// [`attributes`](Self::attributes) as its CloudEvents binding says: `ce-` in front of them on NATS, `cloudEvents:` on AMQP.
 #[derive(Clone)]
 pub struct Outgoing {
-    id: EventId,
-    id_text: String,
+    envelope: Arc<Envelope>,
+    source: Arc<str>,
     route: String,
-    attributes: Vec<(&'static str, String)>,
     payload: Bytes,
+    // What attributes say that is no text in the envelope.
+    id_text: String,
+    name: String,
+    time: String,
+    causation: Option<String>,
+    headers: Option<String>,
 }
 
 /// An event that can never be published.
@@ -39,22 +46,28 @@ pub(crate) enum Unsendable {
 pub const CONTENT_TYPE: &str = "application/json";
 
 impl Outgoing {
-    pub(crate) fn of(envelope: &Envelope, source: &str, routing: &Routing) -> Result<Self, Unsendable> {
+    pub(crate) fn of(envelope: &Arc<Envelope>, source: &Arc<str>, routing: &Routing) -> Result<Self, Unsendable> {
         let no_name = || Unsendable::NoName(envelope.name.clone(), envelope.version);
         let name = envelope.wire_name().ok_or_else(no_name)?;
+        let context = &envelope.metadata;
+        let has_headers = !context.headers.is_empty();
         Ok(Self {
-            id: envelope.id,
-            id_text: envelope.id.to_string(),
             route: routing.of(envelope, &name)?,
-            attributes: attributes(envelope, &name, source),
             payload: Bytes::copy_from_slice(envelope.payload.as_json().as_bytes()),
+            id_text: envelope.id.to_string(),
+            name: name.to_string(),
+            time: envelope.occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
+            causation: context.causation.map(|id| id.to_string()),
+            headers: has_headers.then(|| serde_json::to_string(&context.headers).unwrap_or_default()),
+            envelope: Arc::clone(envelope),
+            source: Arc::clone(source),
         })
     }
 
     /// The event's id, which is the message's id too, at every attempt and for ever.
     #[must_use]
     pub fn id(&self) -> EventId {
-        self.id
+        self.envelope.id
     }
 
     /// The same as text.
@@ -69,9 +82,29 @@ impl Outgoing {
         &self.route
     }
 
-    /// The context attributes of CloudEvents, without `datacontenttype`, as text that may hold any character.
+    /// The context attributes of CloudEvents, without `datacontenttype`, as text that may hold any character: those that
+    /// [the specification](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md) requires, `time` and `subject`, the extension
+    /// for distributed tracing, and what else a consumer needs of the context.
     pub fn attributes(&self) -> impl Iterator<Item = (&'static str, &str)> + '_ {
-        self.attributes.iter().map(|(name, value)| (*name, value.as_str()))
+        let context = &self.envelope.metadata;
+        let always = [
+            ("specversion", "1.0"),
+            ("id", &self.id_text),
+            ("source", &self.source),
+            ("type", &self.name),
+            ("time", &self.time),
+            ("correlationid", context.correlation.as_deref().unwrap_or(&self.id_text)),
+        ];
+        let optional = [
+            ("subject", &self.envelope.subject.id),
+            ("causationid", &self.causation),
+            ("actor", &context.actor),
+            ("tenant", &context.tenant),
+            ("traceparent", &context.traceparent),
+            ("tracestate", &context.tracestate),
+            ("headers", &self.headers),
+        ];
+        always.into_iter().chain(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))))
     }
 
     /// W3C trace context, `traceparent` and `tracestate`, for headers by their own names.
@@ -99,40 +132,14 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// The attributes that [the specification](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md) requires, `time` and
-/// `subject`, the extension for distributed tracing, and what else a consumer needs of the context.
-fn attributes(envelope: &Envelope, name: &WireName, source: &str) -> Vec<(&'static str, String)> {
-    let context = &envelope.metadata;
-    let mut all = vec![
-        ("specversion", "1.0".to_owned()),
-        ("id", envelope.id.to_string()),
-        ("source", source.to_owned()),
-        ("type", name.to_string()),
-        ("time", envelope.occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true)),
-        ("correlationid", envelope.correlation()),
-    ];
-    let headers = (!context.headers.is_empty()).then(|| serde_json::to_string(&context.headers).unwrap_or_default());
-    let optional = [
-        ("subject", envelope.subject.id.clone()),
-        ("causationid", context.causation.map(|id| id.to_string())),
-        ("actor", context.actor.clone()),
-        ("tenant", context.tenant.clone()),
-        ("traceparent", context.traceparent.clone()),
-        ("tracestate", context.tracestate.clone()),
-        ("headers", headers),
-    ];
-    all.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    all
-}
-
 /// What CloudEvents' HTTP binding, [section 3.1.3.2](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md#3132-http-header-values),
 /// has encoded: space, `"`, `%`, and all that is no printable ASCII.
 const HEADER_VALUE: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 
 /// The value of an attribute for headers that are lines of ASCII, as in HTTP and NATS.
 #[must_use]
-pub fn header_value(value: &str) -> String {
-    utf8_percent_encode(value, HEADER_VALUE).to_string()
+pub fn header_value(value: &str) -> Cow<'_, str> {
+    utf8_percent_encode(value, HEADER_VALUE).into()
 }
 
 #[cfg(test)]
@@ -158,7 +165,7 @@ pub(crate) mod tests {
     }
 
     fn outgoing(envelope: &Envelope) -> Outgoing {
-        Outgoing::of(envelope, "/shop", &Routing::default()).unwrap()
+        Outgoing::of(&Arc::new(envelope.clone()), &"/shop".into(), &Routing::default()).unwrap()
     }
 
     /// A name that no event can have is refused for good: no retry makes it one.
@@ -166,7 +173,7 @@ pub(crate) mod tests {
     fn a_name_that_no_event_has_does_not_travel() {
         for (name, version) in [("Order placed", 1), ("order.placed.v2", 1), ("order.placed", 0)] {
             let odd = Envelope { name: name.to_owned(), version, ..envelope() };
-            let refused = Outgoing::of(&odd, "/shop", &Routing::default()).unwrap_err();
+            let refused = Outgoing::of(&Arc::new(odd), &"/shop".into(), &Routing::default()).unwrap_err();
             assert_eq!(refused, Unsendable::NoName(name.to_owned(), version));
         }
     }
@@ -229,7 +236,7 @@ pub(crate) mod tests {
             let header = header_value(&value);
             prop_assert!(header.bytes().all(|byte| byte.is_ascii_graphic()));
             let back = percent_encoding::percent_decode_str(&header).decode_utf8().unwrap();
-            prop_assert_eq!(back, value);
+            prop_assert_eq!(back, value.as_str());
         }
     }
 }

@@ -52,7 +52,7 @@ struct Inner<T> {
 
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) source: String,
+    pub(crate) source: Arc<str>,
     pub(crate) routing: Routing,
     pub(crate) limits: Limits,
     pub(crate) confirm_timeout: Duration,
@@ -90,7 +90,7 @@ impl<T: Transport> Relay<T> {
     }
 
     /// Sends one event and waits for the broker's answer; what it answers is the outcome of the event's job.
-    pub(crate) async fn send(&self, event: &Envelope, held_until: Instant, stop: &Cancellation) -> HandlerResult {
+    pub(crate) async fn send(&self, event: &Arc<Envelope>, held_until: Instant, stop: &Cancellation) -> HandlerResult {
         let Settings { source, routing, confirm_timeout, forward_ingested, .. } = &self.0.settings;
         if let Some(origin) = event.metadata.origin.as_deref().filter(|_| !forward_ingested) {
             self.0.meters.ingested();

@@ -57,7 +57,7 @@ pub const fn at(line: u32) -> Place {
 fn noted(delivery: Delivery<'_>) -> BoxFuture<'_, Outcome> {
     Box::pin(async move {
         let item = delivery.item();
-        let original = item.key.as_str().split(':').next_back().unwrap_or_default();
+        let original = item.handler;
         let Some(script) = delivery.state().get::<Script>() else { return Outcome::Done };
         script.note(original);
         script.note(format!("{original} {}", item.envelope.name));

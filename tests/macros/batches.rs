@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use outbox::prelude::*;
 use outbox::{BatchJob, BatchOutcomes, Metadata};
-use outbox_core::{Delivery, Envelope, IdempotencyKey, Item, Outcome, TypeMap, Verdict};
+use outbox_core::{Delivery, Envelope, Item, Outcome, TypeMap, Verdict};
 
 use crate::events::SaleMade;
 use crate::support::{envelope, event_id, handler};
@@ -52,7 +52,8 @@ fn items(payloads: &[&str]) -> Vec<Item> {
     let item = |(place, payload): (usize, &&str)| Item {
         envelope: Arc::new(envelope("sale.made", payload)),
         attempt: 3,
-        key: IdempotencyKey::new(format!("key {place}")),
+        effect: format!("{place:026}").parse().expect("an id of digits"),
+        handler: "batches.each",
     };
     payloads.iter().enumerate().map(item).collect()
 }
@@ -86,7 +87,7 @@ async fn outcomes_stand_in_the_order_of_those_that_the_function_saw() {
     assert_eq!(all, Outcome::Done);
     assert_eq!(each[0], Some(Outcome::Done));
     assert!(matches!(&each[1], Some(Outcome::Failed { verdict: Verdict::Quarantine, .. })), "{each:?}");
-    assert_eq!(each[2..], [Some(Outcome::Skipped), Some(failed("10 of key 3"))]);
+    assert_eq!(each[2..], [Some(Outcome::Skipped), Some(failed("10 of 00000000000000000000000003:batches.each"))]);
 }
 
 #[tokio::test]

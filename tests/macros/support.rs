@@ -2,8 +2,7 @@
 
 use outbox_core::envelope::Payload;
 use outbox_core::{
-    Delivery, Envelope, EventId, IdempotencyKey, Item, Metadata, Outcome, Registry, Subject, SubscriberDescriptor,
-    TypeMap, Versions,
+    Delivery, Envelope, EventId, Item, Metadata, Outcome, Registry, Subject, SubscriberDescriptor, TypeMap, Versions,
 };
 
 pub(crate) fn handler(name: &str) -> &'static SubscriberDescriptor {
@@ -36,7 +35,8 @@ pub(crate) async fn run(name: &str, payload: &str, state: &TypeMap) -> Outcome {
     let item = Item {
         envelope: std::sync::Arc::new(envelope),
         attempt: 3,
-        key: IdempotencyKey::of(event_id(), handler.original_name()),
+        effect: event_id(),
+        handler: handler.original_name(),
     };
     let runtime = TypeMap::default();
     (handler.call)(Delivery::new(&[item], state, &runtime)).await

@@ -41,6 +41,8 @@ pub(crate) struct Dispatcher {
     /// Most jobs of one call of each handler.
     batches: Vec<u32>,
     waiting: u32,
+    /// How many of those must not wait: they have been claimed into free slots.
+    pressing: u32,
     /// Handlers whose last claim was cut by its limit, so that more is likely there.
     backlog: Vec<bool>,
     /// Handlers of which the last claim brought jobs that may wait in memory.
@@ -64,6 +66,7 @@ impl Dispatcher {
             queues: vec![VecDeque::new(); handlers],
             paces: vec![Pace::default(); handlers],
             waiting: 0,
+            pressing: 0,
             backlog: vec![true; handlers],
             ahead: vec![false; handlers],
             claim_turn: 0,
@@ -176,6 +179,7 @@ impl Dispatcher {
             if let Some(handler) = self.roster.number_of(job.job_type) {
                 got[handler] += 1;
                 patient[handler] += i32::from(job.risk == Risk::None);
+                self.pressing += u32::from(job.risk != Risk::None);
                 match job.risk {
                     Risk::None => self.queues[handler].push_back(job),
                     // Claimed into a free slot: it must not wait behind others, whose crash it would be charged for.
@@ -201,13 +205,15 @@ impl Dispatcher {
     /// The next job that has a slot.
     pub(crate) fn start(&mut self) -> Option<Started> {
         // What must not wait first, or another handler's jobs take the slots that it was claimed for.
-        self.start_one(true).or_else(|| self.start_one(false))
+        let pressing = if self.pressing > 0 { self.start_one(true) } else { None };
+        pressing.or_else(|| self.start_one(false))
     }
 
     fn start_one(&mut self, urgent: bool) -> Option<Started> {
         for place in 0..self.queues.len() {
             let handler = (place + self.turn) % self.queues.len();
-            if self.slots.free_for(handler) == 0
+            if self.queues[handler].is_empty()
+                || self.slots.free_for(handler) == 0
                 || urgent && self.queues[handler].front().is_none_or(|job| job.risk == Risk::None)
             {
                 continue;
@@ -223,6 +229,7 @@ impl Dispatcher {
                 self.turn = self.turn.wrapping_add(1);
                 let company = if risk == Risk::None { self.company_of(handler) } else { Vec::new() };
                 self.waiting -= 1 + u32::try_from(company.len()).unwrap_or(0);
+                self.pressing -= u32::from(risk != Risk::None);
                 return Some(Started { handler, risk, job, company });
             }
             self.queues[handler].insert(next, job);
@@ -259,7 +266,7 @@ impl Dispatcher {
 
     /// All jobs that were not started.
     pub(crate) fn take_waiting(&mut self) -> Vec<Claimed> {
-        self.waiting = 0;
+        (self.waiting, self.pressing) = (0, 0);
         self.queues.iter_mut().flat_map(std::mem::take).collect()
     }
 }

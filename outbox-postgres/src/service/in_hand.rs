@@ -1,6 +1,5 @@
 //! The jobs that this worker knows that it holds, shared by those who claim, settle and look for lost ones.
 
-use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use outbox_core::JobId;
 use tokio::sync::Notify;
 use uuid::Uuid;
+
+use crate::hashed::HashSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct InHand {

@@ -1,11 +1,12 @@
 //! Which handlers this process runs, numbered, with the ranges that it claims.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use outbox_core::slots::{Limit, Slots};
 use outbox_core::transition::DEFAULT_CRASH_LIMIT;
 use outbox_core::{Guard, SubscriberDescriptor, Versions};
 
+use crate::hashed::HashMap;
 use crate::outbox::Outbox;
 use crate::step::claim::Wanted;
 

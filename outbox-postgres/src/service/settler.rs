@@ -1,7 +1,7 @@
 //! Settles what the executions came to: each batch starts as soon as the previous write has returned, and takes all that
 //! has come in meanwhile. Idle, a single outcome is written at once; busy, batches grow by themselves.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::in_hand::InHand;
 use crate::backoff::Reconnect;
 use crate::error::told;
+use crate::hashed::HashSet;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;

@@ -1,12 +1,13 @@
 //! The executions that run now, and which of them are long past their time: those block their thread, and hold their slot
 //! until they let go of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::roster::Roster;
+use crate::hashed::HashMap;
 use crate::health::{Overdue, overdue_after};
 
 /// What runs, by a number of its own.

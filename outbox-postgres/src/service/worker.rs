@@ -175,11 +175,12 @@ impl Worker {
             outcomes: self.outcomes.clone(),
             signals: Arc::clone(signals),
         };
+        // Boxed, because spawning moves a future several times, and these are large.
         if handler.settings.batch.is_some() {
             let jobs = std::iter::once(started.job).chain(started.company);
-            executions.spawn(report.of_batch(slot, RunBatch(jobs.map(execution).collect())));
+            executions.spawn(Box::pin(report.of_batch(slot, RunBatch(jobs.map(execution).collect()))));
         } else {
-            executions.spawn(report.of(slot, execution(started.job)));
+            executions.spawn(Box::pin(report.of(slot, execution(started.job))));
         }
     }
 

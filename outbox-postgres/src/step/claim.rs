@@ -1,6 +1,5 @@
 //! claim: due jobs become running, leased to this worker, and come with their messages.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,10 +7,11 @@ use chrono::{DateTime, Utc};
 use outbox_core::transition::{Counts, Risk, risk};
 use outbox_core::{Envelope, EventId, JobId, Metadata, Payload, Subject};
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
+use sqlx::{Decode, PgConnection, Postgres, Row as _, Type};
 use uuid::Uuid;
 
 use super::Statements;
+use crate::hashed::HashMap;
 
 /// What one claim asks for. The arrays are of equal length and hold one range a place.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +51,7 @@ impl Wanted {
         if self.floors.is_empty() || jobs.len() >= usize::try_from(self.most).unwrap_or(0) {
             return Vec::new();
         }
-        let mut got: HashMap<&str, i32> = HashMap::new();
+        let mut got: HashMap<&str, i32> = HashMap::default();
         for job in jobs {
             *got.entry(job.job_type).or_default() += 1;
         }
@@ -136,29 +136,46 @@ pub(crate) async fn claim(
         .bind(&wanted.floors)
         .fetch_all(connection)
         .await?;
-    let messages = rows.iter().filter_map(|row| message(row).transpose()).collect::<Result<HashMap<_, _>, _>>()?;
-    rows.iter().filter_map(|row| read(row, claim_id, wanted, &messages, asked_at).transpose()).collect()
+    let mut messages = HashMap::default();
+    for row in &rows {
+        messages.extend(message(&Columns { row, are_looked_at: messages.is_empty() })?);
+    }
+    let columns = rows.iter().enumerate().map(|(nth, row)| Columns { row, are_looked_at: nth == 0 });
+    columns.filter_map(|columns| read(&columns, claim_id, wanted, &messages, asked_at).transpose()).collect()
+}
+
+/// A row of the answer. The types of its columns are those of all rows, so they are looked at in one of them: to look at each costs more
+/// than to read it.
+struct Columns<'r> {
+    row: &'r PgRow,
+    are_looked_at: bool,
+}
+
+impl<'r> Columns<'r> {
+    fn get<T: Decode<'r, Postgres> + Type<Postgres>>(&self, place: usize) -> Result<T, sqlx::Error> {
+        if self.are_looked_at { self.row.try_get(place) } else { self.row.try_get_unchecked(place) }
+    }
 }
 
 /// A message, and whether it is still stored, by the id of its event or job. `None` for a job whose message comes with another.
 ///
 /// The payload stays text here: a row that does not decode is that row's matter, when it runs (O7, B3).
-fn message(row: &PgRow) -> Result<Option<(Uuid, Message)>, sqlx::Error> {
-    if !row.try_get::<bool, _>(6)? {
+fn message(row: &Columns<'_>) -> Result<Option<(Uuid, Message)>, sqlx::Error> {
+    if !row.get::<bool>(6)? {
         return Ok(None);
     }
-    let id = match row.try_get::<Option<Uuid>, _>(1)? {
+    let id = match row.get::<Option<Uuid>>(1)? {
         Some(event) => event,
-        None => row.try_get(0)?,
+        None => row.get(0)?,
     };
-    let metadata: &str = row.try_get(12)?;
-    let payload: Option<&str> = row.try_get(13)?;
+    let metadata: &str = row.get(12)?;
+    let payload: Option<&str> = row.get(13)?;
     let envelope = Envelope {
         id: EventId::from(id),
-        name: row.try_get(7)?,
-        version: unsigned(row.try_get(8)?),
-        occurred_at: row.try_get::<DateTime<Utc>, _>(9)?,
-        subject: Subject { kind: row.try_get(10)?, id: row.try_get(11)? },
+        name: row.get(7)?,
+        version: unsigned(row.get(8)?),
+        occurred_at: row.get::<DateTime<Utc>>(9)?,
+        subject: Subject { kind: row.get(10)?, id: row.get(11)? },
         // Context that cannot be read must not keep the work from being done.
         metadata: if metadata == "{}" { Metadata::default() } else { Metadata::from_json(metadata) },
         payload: Payload::from_json(payload.unwrap_or("null")),
@@ -173,22 +190,19 @@ struct Message {
 
 /// `None` for a row that was not asked for, which the statement does not answer.
 fn read(
-    row: &PgRow,
+    row: &Columns<'_>,
     claim_id: Uuid,
     wanted: &Wanted,
     messages: &HashMap<Uuid, Message>,
     asked_at: Instant,
 ) -> Result<Option<Claimed>, sqlx::Error> {
-    let job_id: Uuid = row.try_get(0)?;
-    let event_id: Option<Uuid> = row.try_get(1)?;
-    let name: &str = row.try_get(2)?;
+    let job_id: Uuid = row.get(0)?;
+    let event_id: Option<Uuid> = row.get(1)?;
+    let name: &str = row.get(2)?;
     let Some(job_type) = wanted.job_types.iter().copied().find(|one| *one == name) else { return Ok(None) };
     let Some(message) = messages.get(&event_id.unwrap_or(job_id)) else { return Ok(None) };
-    let counts = Counts {
-        attempts: unsigned(row.try_get(3)?),
-        max_attempts: unsigned(row.try_get(4)?),
-        crashes: unsigned(row.try_get(5)?),
-    };
+    let counts =
+        Counts { attempts: unsigned(row.get(3)?), max_attempts: unsigned(row.get(4)?), crashes: unsigned(row.get(5)?) };
     Ok(Some(Claimed {
         job_id: JobId::from(job_id),
         claim_id,
@@ -197,13 +211,11 @@ fn read(
         counts,
         risk: risk_of(counts, wanted, job_type),
         envelope: Arc::clone(&message.envelope),
-        done_before: row.try_get(14)?,
+        done_before: row.get(14)?,
         bereft: message.bereft,
-        late_by_then: Duration::try_from_secs_f64(row.try_get(15)?).unwrap_or_default(),
+        late_by_then: Duration::try_from_secs_f64(row.get(15)?).unwrap_or_default(),
         asked_at,
-        expires_in: row
-            .try_get::<Option<f64>, _>(16)?
-            .map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
+        expires_in: row.get::<Option<f64>>(16)?.map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
     }))
 }
 

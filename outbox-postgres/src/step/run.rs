@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_core::transition::{Next, Reason, broken_off, settle};
-use outbox_core::{
-    Delivery, Guard, IdempotencyKey, Item, Outcome, SubscriberDescriptor, TypeMap, Verdict, error_chain,
-};
+use outbox_core::{Delivery, Guard, Item, Outcome, SubscriberDescriptor, TypeMap, Verdict, error_chain};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 use tracing::{Span, field};
@@ -165,7 +163,8 @@ impl Execution {
         Item {
             envelope: Arc::clone(&self.job.envelope),
             attempt: self.job.counts.attempts,
-            key: IdempotencyKey::of(self.job.effect_id(), self.handler.original_name()),
+            effect: self.job.effect_id(),
+            handler: self.handler.original_name(),
         }
     }
 

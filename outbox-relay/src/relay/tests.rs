@@ -67,7 +67,7 @@ fn relay(transport: &Arc<Scripted>) -> Relay<Arc<Scripted>> {
 }
 
 async fn send(relay: &Relay<Arc<Scripted>>) -> HandlerResult {
-    relay.send(&envelope(), relay.held_until(), &Cancellation::new()).await
+    relay.send(&Arc::new(envelope()), relay.held_until(), &Cancellation::new()).await
 }
 
 fn verdict(result: HandlerResult) -> Verdict {
@@ -157,7 +157,7 @@ async fn a_stop_ends_the_waiting() {
     let relay = relay(&scripted);
     let _ = send(&relay).await;
     let stop = Cancellation::new();
-    let event = envelope();
+    let event = Arc::new(envelope());
     let begun = Instant::now();
     let (sent, ()) = tokio::join!(relay.send(&event, relay.held_until(), &stop), async { stop.cancel() });
     assert!(sent.is_err() && begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
@@ -197,6 +197,7 @@ async fn what_came_in_by_ingest_is_not_sent_on_unless_told() {
     let transport = Scripted::answering(Some(Ok(Confirmed::new())));
     let mut ingested = envelope();
     ingested.metadata.origin = Some("policy".to_owned());
+    let ingested = Arc::new(ingested);
     let relay = relay(&transport);
     let outcome = relay.send(&ingested, relay.held_until(), &Cancellation::new()).await;
     let verdict = outcome.unwrap_err().downcast::<Failure>().unwrap().verdict();

@@ -44,7 +44,7 @@ impl Origin {
 fn headers(message: &Published) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in &message.attributes {
-        headers.insert(format!("ce-{name}"), header_value(value).as_str());
+        headers.insert(format!("ce-{name}"), &*header_value(value));
     }
     if let Some(odd) = &message.odd {
         headers.insert(format!("ce-{odd}"), "%FF%FE");
