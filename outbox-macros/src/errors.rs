@@ -32,6 +32,11 @@ impl Errors {
         self.push(syn::Error::new_spanned(tokens, text));
     }
 
+    /// All of them as one error.
+    pub(crate) fn into_result(self) -> syn::Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+
     pub(crate) fn any(&self) -> bool {
         self.0.is_some()
     }

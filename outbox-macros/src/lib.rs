@@ -3,6 +3,7 @@
 //! Each, and the derive `Changes`, has a folder, and in it the same three steps: `parse` (tokens to arguments), `model`
 //! (arguments and item to a checked model; the only one that reports mistakes), `expand` (model to tokens; the only one
 //! that quotes). What events and jobs share is in `message`, what subscribers and scheduled functions share in `handler`.
+//! `options` reads a list of options, and `wants` says what each option is and where it belongs.
 //! Rules that can be evaluated without tokens are functions of `outbox-core`.
 //!
 //! Users meet these attributes through the facade `outbox`, which documents them.
@@ -21,6 +22,7 @@ mod paths;
 mod scheduled;
 mod subscriber;
 mod value;
+mod wants;
 
 use proc_macro::TokenStream;
 

@@ -48,6 +48,10 @@ pub(crate) fn check(said: &LitStr, of: &NameOf, errors: &mut Errors) {
         }
         return;
     }
+    if text.trim().is_empty() {
+        errors.at(said.span(), format!("{what} is missing between the quotes: for example `{example}`"));
+        return;
+    }
     if text.len() > name::MAX_LEN {
         errors.at(said.span(), format!("{what} has at most {} bytes, this one has {}", name::MAX_LEN, text.len()));
         return;
@@ -63,8 +67,14 @@ pub(crate) fn check(said: &LitStr, of: &NameOf, errors: &mut Errors) {
 /// Refuses what is neither an event's name nor a pattern.
 pub(crate) fn check_pattern(said: &LitStr, errors: &mut Errors) {
     let text = said.value();
-    if text.contains('*') && !name::is_pattern(&text) {
-        let advice = "write `order.*` for every event of `order`, or `*` for every event";
+    let of_a_broker = [('>', "NATS"), ('#', "RabbitMQ")].into_iter().find(|(wildcard, _)| text.contains(*wildcard));
+    let advice = "write `order.*` for every event of `order`, or `*` for every event";
+    if let Some((wildcard, broker)) = of_a_broker {
+        errors.at(
+            said.span(),
+            format!("`{text}` is not a pattern here, where `{wildcard}` is {broker}'s wildcard: {advice}"),
+        );
+    } else if text.contains('*') && !name::is_pattern(&text) {
         errors.at(said.span(), format!("`{text}` is not a pattern: {advice}"));
     } else if !text.contains('*') {
         check(said, &SUBSCRIBED, errors);

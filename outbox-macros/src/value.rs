@@ -27,5 +27,9 @@ pub(crate) fn whole(said: &LitInt, range: RangeInclusive<u32>, why: &str, errors
 /// A duration such as `"30s"`.
 pub(crate) fn time(said: &LitStr, errors: &mut Errors) -> Option<Duration> {
     let text = said.value();
+    if text.trim().is_empty() {
+        errors.at(said.span(), format!("a time is missing between the quotes: write {}", duration::FORM));
+        return None;
+    }
     duration::parse(&text).map_err(|why| errors.at(said.span(), format!("`{text}` {why}"))).ok()
 }

@@ -4,12 +4,13 @@ use syn::parse::ParseStream;
 use syn::{Attribute, Path, Token};
 
 use crate::errors::Errors;
-use crate::options::{self, Options};
+use crate::options::{Key, Options};
 
-const OF_A_FIELD: Options = Options { owner: "a field of `Changes`", known: &["secret", "skip"], remark: "" };
+const OF_A_FIELD: Options = Options { owner: "a field of `Changes`", known: &["secret", "skip"], name: "", remark: "" };
 const OF_THE_STRUCT: Options = Options {
     owner: "a struct under `Changes`",
     known: &["crate"],
+    name: "",
     remark: "; `secret` and `skip` stand above a field",
 };
 
@@ -18,7 +19,7 @@ pub(crate) fn is_left_out(attrs: &[Attribute], errors: &mut Errors) -> bool {
     let mut left_out = false;
     each(attrs, &OF_A_FIELD, errors, |key, input| {
         if input.peek(Token![=]) || input.peek(syn::token::Paren) {
-            return Err(input.error(format!("`{key}` stands alone: write `#[changes({key})]`")));
+            return Err(input.error(format!("`{0}` stands alone: write `#[changes({0})]`", key.word)));
         }
         left_out = true;
         Ok(())
@@ -29,8 +30,8 @@ pub(crate) fn is_left_out(attrs: &[Attribute], errors: &mut Errors) -> bool {
 /// Where the facade is, when it is said.
 pub(crate) fn krate(attrs: &[Attribute], errors: &mut Errors) -> Option<Path> {
     let mut krate = None;
-    each(attrs, &OF_THE_STRUCT, errors, |_, input| {
-        krate = Some(options::path(input)?);
+    each(attrs, &OF_THE_STRUCT, errors, |key, input| {
+        krate = Some(key.path(input)?);
         Ok(())
     });
     krate
@@ -40,7 +41,7 @@ fn each(
     attrs: &[Attribute],
     options: &Options,
     errors: &mut Errors,
-    mut take: impl FnMut(&str, ParseStream<'_>) -> syn::Result<()>,
+    mut take: impl FnMut(&Key, ParseStream<'_>) -> syn::Result<()>,
 ) {
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("changes")) {
         let read = attr.parse_args_with(|input: ParseStream<'_>| {

@@ -10,9 +10,10 @@ use crate::errors;
 use crate::message::parse;
 use crate::options::Options;
 
-const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: Options = Options {
     owner: "an event",
     known: &["version", "upcast_from", "also_as", "owner", "serde", "crate"],
+    name: "order.placed",
     remark: ", behind its name: `#[event(\"order.placed\", version = 2)]`",
 };
 

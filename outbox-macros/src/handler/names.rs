@@ -1,5 +1,6 @@
 //! Its stored name, its earlier ones, and why running it twice is safe.
 
+use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::{LitStr, Token, parenthesized};
@@ -9,14 +10,19 @@ use crate::name::{self, NameOf};
 
 /// `("inventory.take", "inventory.reserve")`
 pub(crate) fn aliases(input: ParseStream<'_>) -> syn::Result<Vec<LitStr>> {
-    const FORM: &str = "earlier names stand in parentheses: write `aliases(\"inventory.take\")`";
+    const WRITE: &str = "write `aliases(\"inventory.take\", \"inventory.reserve\")`";
     if !input.peek(syn::token::Paren) {
-        return Err(syn::Error::new(input.span(), FORM));
+        return Err(syn::Error::new(input.span(), format!("earlier names stand in parentheses: {WRITE}")));
     }
     let list;
-    parenthesized!(list in input);
-    let names = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
-    Ok(names.into_iter().collect())
+    let paren = parenthesized!(list in input);
+    let tokens: TokenStream = list.fork().parse()?;
+    let names = list.call(Punctuated::<LitStr, Token![,]>::parse_terminated);
+    match names {
+        Ok(names) if !names.is_empty() => Ok(names.into_iter().collect()),
+        Ok(_) => Err(syn::Error::new(paren.span.join(), format!("no earlier name is said: {WRITE}"))),
+        Err(_) => Err(syn::Error::new_spanned(tokens, format!("earlier names are texts in quotes: {WRITE}"))),
+    }
 }
 
 pub(crate) fn check(name: Option<&LitStr>, aliases: &[LitStr], of: &NameOf, errors: &mut Errors) {

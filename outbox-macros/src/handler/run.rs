@@ -5,11 +5,11 @@ use std::time::Duration;
 use outbox_core::batch::MOST_IN_A_BATCH;
 use outbox_core::subscriber::LOWEST_PRIORITY;
 use proc_macro2::{Ident, Span};
-use syn::parse::{Parse, ParseStream};
+use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Lit, LitInt, LitStr};
 
 use crate::errors::Errors;
-use crate::options;
+use crate::options::Key;
 use crate::value::{self, MAX_INTEGER};
 
 const BACKOFF: &str = "a backoff is `exponential(\"30s\", max = \"1h\")` or `fixed(\"10s\")`";
@@ -33,16 +33,16 @@ enum BackoffArgs {
 }
 
 impl RunArgs {
-    /// One of its options, which `key` is.
-    pub(crate) fn take(&mut self, key: &str, input: ParseStream<'_>) -> syn::Result<()> {
-        match key {
-            "max_attempts" => self.max_attempts = Some(options::value(input)?),
-            "backoff" => self.backoff = Some(options::value(input)?),
-            "timeout" => self.timeout = Some(options::value(input)?),
-            "priority" => self.priority = Some(options::value(input)?),
-            "batch" => self.batch = Some(options::value(input)?),
-            "unknown" => self.unknown = Some(unknown(input)?),
-            _ => self.concurrency = Some(options::value(input)?),
+    /// One of its options, whose word `key` is.
+    pub(crate) fn take(&mut self, key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+        match key.word.as_str() {
+            "max_attempts" => self.max_attempts = Some(key.value(input)?),
+            "backoff" => self.backoff = Some(BackoffArgs::read(&key.value(input)?)?),
+            "timeout" => self.timeout = Some(key.text(input)?),
+            "priority" => self.priority = Some(key.value(input)?),
+            "batch" => self.batch = Some(key.value(input)?),
+            "unknown" => self.unknown = Some(unknown(&key.value(input)?)?),
+            _ => self.concurrency = Some(key.value(input)?),
         }
         Ok(())
     }
@@ -61,23 +61,15 @@ impl RunArgs {
 }
 
 /// `park`, which is all there is to say.
-fn unknown(input: ParseStream<'_>) -> syn::Result<Ident> {
-    let said: Expr = options::value(input)?;
-    let park = match &said {
+fn unknown(said: &Expr) -> syn::Result<Ident> {
+    let park = match said {
         Expr::Path(path) => path.path.get_ident().filter(|word| *word == "park"),
         _ => None,
     };
     park.cloned().ok_or_else(|| {
         let why = "what becomes of a job whose call was broken off is `park`: it waits for the answer of its effect's owner; left out, it is tried again";
-        syn::Error::new_spanned(&said, why)
+        syn::Error::new_spanned(said, why)
     })
-}
-
-impl Parse for BackoffArgs {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let said: Expr = input.parse()?;
-        Self::read(&said).ok_or_else(|| syn::Error::new_spanned(&said, BACKOFF))
-    }
 }
 
 impl BackoffArgs {
@@ -87,7 +79,11 @@ impl BackoffArgs {
         said.span()
     }
 
-    fn read(said: &Expr) -> Option<Self> {
+    fn read(said: &Expr) -> syn::Result<Self> {
+        Self::of(said).ok_or_else(|| syn::Error::new_spanned(said, BACKOFF))
+    }
+
+    fn of(said: &Expr) -> Option<Self> {
         let Expr::Call(call) = said else { return None };
         let arguments: Vec<_> = call.args.iter().collect();
         match (word(&call.func)?.as_str(), arguments.as_slice()) {

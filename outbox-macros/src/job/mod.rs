@@ -9,9 +9,10 @@ use crate::errors;
 use crate::message::{model, parse};
 use crate::options::Options;
 
-const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: Options = Options {
     owner: "a job",
     known: &["version", "upcast_from", "also_as", "expires", "serde", "crate"],
+    name: "notifications.send_email",
     remark: ", behind its name: `#[job(\"notifications.send_email\", version = 2)]`; how it is run is said at its `#[subscriber]`",
 };
 

@@ -1,11 +1,12 @@
 //! `"order.placed", version = 2, upcast_from = OrderPlacedV1, also_as = OrderPlacedV1, owner = "shop", serde = false, crate = ::path`
 
-use proc_macro2::TokenStream;
+use outbox_core::name;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser};
-use syn::punctuated::Punctuated;
-use syn::{Ident, LitBool, LitInt, LitStr, Path, Token};
+use syn::{LitBool, LitInt, LitStr, Path, Token};
 
 use crate::options::{self, Options};
+use crate::wants;
 
 /// What the attribute says.
 #[derive(Default)]
@@ -29,33 +30,52 @@ pub(crate) fn args(tokens: TokenStream, options: &Options) -> syn::Result<Args> 
 
 fn read(input: ParseStream<'_>, options: &Options) -> syn::Result<Args> {
     let mut args = Args::default();
-    if input.peek(Ident) && input.peek2(Token![.]) {
-        return Err(without_quotes(input)?);
+    if let Some(error) = no_name(input, options) {
+        return Err(error);
     }
     if input.peek(LitStr) {
         args.name = Some(input.parse()?);
-        if !input.is_empty() {
-            input.parse::<Token![,]>()?;
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(options::missing_comma("its name", input));
         }
+        input.parse::<Option<Token![,]>>()?;
     }
     options.parse_each(input, |key, input| {
-        match key {
-            "version" => args.version = Some(options::value(input)?),
-            "upcast_from" => args.upcast_from = Some(options::path(input)?),
-            "also_as" => args.also_as = Some(options::path(input)?),
-            "expires" => args.expires = Some(options::value(input)?),
-            "owner" => args.owner = Some(options::value(input)?),
-            "serde" => args.serde = Some(options::value(input)?),
-            _ => args.krate = Some(options::path(input)?),
+        match key.word.as_str() {
+            "version" => args.version = Some(key.value(input)?),
+            "upcast_from" => args.upcast_from = Some(key.path(input)?),
+            "also_as" => args.also_as = Some(key.path(input)?),
+            "expires" => args.expires = Some(key.text(input)?),
+            "owner" => args.owner = Some(key.text(input)?),
+            "serde" => args.serde = Some(key.value(input)?),
+            _ => args.krate = Some(key.path(input)?),
         }
         Ok(())
     })?;
     Ok(args)
 }
 
-/// A name is a text, and `order.placed` is none.
-fn without_quotes(input: ParseStream<'_>) -> syn::Result<syn::Error> {
-    let words = Punctuated::<Ident, Token![.]>::parse_separated_nonempty(input)?;
-    let name: Vec<_> = words.iter().map(ToString::to_string).collect();
-    Ok(syn::Error::new_spanned(&words, format!("a name is a text: write `\"{}\"`", name.join("."))))
+/// A name is a text: `order.placed`, `OrderPlaced` and `42` are none.
+fn no_name(input: ParseStream<'_>, options: &Options) -> Option<syn::Error> {
+    if input.is_empty() || input.peek(LitStr) {
+        return None;
+    }
+    let said = options::until_comma(&input.fork()).ok()?;
+    let shown = said.to_string().replace(' ', "");
+    let parts: Vec<_> = said.clone().into_iter().collect();
+    let is_name = match parts.as_slice() {
+        [TokenTree::Literal(_)] => true,
+        parts => parts.iter().all(|part| match part {
+            TokenTree::Ident(_) => true,
+            TokenTree::Punct(dot) => dot.as_char() == '.',
+            TokenTree::Literal(_) | TokenTree::Group(_) => false,
+        }),
+    };
+    if !is_name || options.known.contains(&shown.as_str()) || wants::place(&shown).is_some() {
+        return None;
+    }
+    let meant = if name::is_name(&shown) { Some(shown) } else { name::suggestion(&shown) };
+    let meant =
+        meant.map_or_else(|| format!("for example `\"{}\"`", options.name), |name| format!("write `\"{name}\"`"));
+    Some(syn::Error::new_spanned(said, format!("a name is a text in quotes: {meant}")))
 }

@@ -1,7 +1,7 @@
 //! `#[scheduled(cron = "0 3 * * *", tz = "Europe/Paris")]`: a handler that no message calls, but the time.
 
-mod model;
-mod parse;
+pub(crate) mod model;
+pub(crate) mod parse;
 
 use proc_macro2::TokenStream;
 

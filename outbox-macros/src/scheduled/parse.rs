@@ -6,9 +6,9 @@ use syn::{Expr, ExprLit, Lit, LitInt, LitStr, Path};
 
 use crate::handler::names;
 use crate::handler::run::RunArgs;
-use crate::options::{self, Options};
+use crate::options::{Key, Options};
 
-const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: Options = Options {
     owner: "a scheduled function",
     known: &[
         "cron",
@@ -27,6 +27,7 @@ const OPTIONS: Options = Options {
         "unknown",
         "crate",
     ],
+    name: "",
     remark: "",
 };
 
@@ -75,27 +76,26 @@ impl Parse for Args {
 }
 
 impl Args {
-    fn take(&mut self, key: &str, input: ParseStream<'_>) -> syn::Result<()> {
-        match key {
-            "cron" => self.cron = Some(options::value(input)?),
-            "tz" => self.tz = Some(options::value(input)?),
-            "every" => self.every = Some(options::value(input)?),
-            "name" => self.name = Some(options::value(input)?),
+    fn take(&mut self, key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+        match key.word.as_str() {
+            "cron" => self.cron = Some(key.text(input)?),
+            "tz" => self.tz = Some(key.text(input)?),
+            "every" => self.every = Some(key.text(input)?),
+            "name" => self.name = Some(key.text(input)?),
             "aliases" => self.aliases = names::aliases(input)?,
-            "catch_up" => self.catch_up = Some(options::value(input)?),
-            "overlap" => self.overlap = Some(options::value(input)?),
-            "idempotent" => self.idempotent = Some(options::value(input)?),
-            "crate" => self.krate = Some(options::path(input)?),
+            "catch_up" => self.catch_up = Some(CatchUpArgs::read(&key.value(input)?)?),
+            "overlap" => self.overlap = Some(OverlapArgs::read(&key.value(input)?)?),
+            "idempotent" => self.idempotent = Some(key.text(input)?),
+            "crate" => self.krate = Some(key.path(input)?),
             _ => self.run.take(key, input)?,
         }
         Ok(())
     }
 }
 
-impl Parse for CatchUpArgs {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let said: Expr = input.parse()?;
-        let read = match &said {
+impl CatchUpArgs {
+    fn read(said: &Expr) -> syn::Result<Self> {
+        let read = match said {
             Expr::Call(call) => match (word(&call.func), call.args.iter().collect::<Vec<_>>().as_slice()) {
                 (Some(all), [Expr::Lit(ExprLit { lit: Lit::Int(most), .. })]) if all == "all" => {
                     Some(Self::All { most: most.clone(), said: all.span() })
@@ -108,17 +108,16 @@ impl Parse for CatchUpArgs {
                 _ => None,
             }),
         };
-        read.ok_or_else(|| syn::Error::new_spanned(&said, CATCH_UP))
+        read.ok_or_else(|| syn::Error::new_spanned(said, CATCH_UP))
     }
 }
 
-impl Parse for OverlapArgs {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let said: Expr = input.parse()?;
-        match word(&said).map(Ident::to_string).as_deref() {
+impl OverlapArgs {
+    fn read(said: &Expr) -> syn::Result<Self> {
+        match word(said).map(Ident::to_string).as_deref() {
             Some("skip") => Ok(Self::Skip),
             Some("allow") => Ok(Self::Allow),
-            _ => Err(syn::Error::new_spanned(&said, OVERLAP)),
+            _ => Err(syn::Error::new_spanned(said, OVERLAP)),
         }
     }
 }

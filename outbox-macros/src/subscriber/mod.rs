@@ -1,6 +1,6 @@
 //! `#[subscriber(event = "order.placed")]`
 
-mod model;
+pub(crate) mod model;
 pub(crate) mod parse;
 
 use proc_macro2::TokenStream;

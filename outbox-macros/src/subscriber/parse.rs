@@ -1,13 +1,15 @@
 //! `event = "order.placed", max_attempts = 8, backoff = exponential("30s", max = "1h")`
 
+use outbox_core::name;
+use proc_macro2::TokenStream;
 use syn::parse::{Parse, ParseStream};
-use syn::{LitInt, LitStr, Path, Token};
+use syn::{LitInt, LitStr, Path};
 
 use crate::handler::names;
 use crate::handler::run::RunArgs;
-use crate::options::{self, Options};
+use crate::options::{self, Key, Options};
 
-const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: Options = Options {
     owner: "a subscriber",
     known: &[
         "event",
@@ -27,6 +29,7 @@ const OPTIONS: Options = Options {
         "when",
         "crate",
     ],
+    name: "",
     remark: "",
 };
 
@@ -52,6 +55,12 @@ impl Parse for Args {
             let why = format!("say what `{text}` is: write `event = \"{text}\"` or `job = \"{text}\"`");
             return Err(syn::Error::new(bare.span(), why));
         }
+        let first = options::until_comma(&input.fork())?;
+        if let Some(said) = as_a_name(&first) {
+            let why =
+                format!("say what `{said}` is, by its stored name: write `event = \"{said}\"` or `job = \"{said}\"`");
+            return Err(syn::Error::new_spanned(first, why));
+        }
         let mut args = Self::default();
         OPTIONS.parse_each(input, |key, input| args.take(key, input))?;
         Ok(args)
@@ -59,35 +68,29 @@ impl Parse for Args {
 }
 
 impl Args {
-    fn take(&mut self, key: &str, input: ParseStream<'_>) -> syn::Result<()> {
-        match key {
-            "event" => self.event = Some(options::value(input)?),
-            "job" => self.job = Some(options::value(input)?),
-            "name" => self.name = Some(options::value(input)?),
+    fn take(&mut self, key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+        match key.word.as_str() {
+            "event" => self.event = Some(key.text(input)?),
+            "job" => self.job = Some(key.text(input)?),
+            "name" => self.name = Some(key.text(input)?),
             "aliases" => self.aliases = names::aliases(input)?,
-            "version" => self.version = Some(options::value(input)?),
-            "in_transaction" => self.in_transaction = alone("in_transaction", input)?,
-            "idempotent" => self.idempotent = Some(options::value(input)?),
-            "when" => self.when = Some(when(input)?),
-            "crate" => self.krate = Some(options::path(input)?),
+            "version" => self.version = Some(key.value(input)?),
+            "in_transaction" => self.in_transaction = key.alone(input)?,
+            "idempotent" => self.idempotent = Some(key.text(input)?),
+            "when" => self.when = Some(key.path(input)?),
+            "crate" => self.krate = Some(key.path(input)?),
             _ => self.run.take(key, input)?,
         }
         Ok(())
     }
 }
 
-/// A word without a value.
-fn alone(word: &str, input: ParseStream<'_>) -> syn::Result<bool> {
-    if input.peek(Token![=]) || input.peek(syn::token::Paren) {
-        return Err(input.error(format!("`{word}` stands alone, without a value")));
+/// `order.placed` and `OrderPlaced`, which no option's word looks like.
+fn as_a_name(said: &TokenStream) -> Option<String> {
+    let shown = said.to_string().replace(' ', "");
+    if name::is_name(&shown) {
+        return Some(shown);
     }
-    Ok(true)
-}
-
-fn when(input: ParseStream<'_>) -> syn::Result<Path> {
-    input.parse::<Token![=]>()?;
-    let span = input.span();
-    input
-        .call(Path::parse_mod_style)
-        .map_err(|_| syn::Error::new(span, "`when` names a function: write `when = is_large`"))
+    let is_type = shown.starts_with(char::is_uppercase) && shown.chars().all(char::is_alphanumeric);
+    is_type.then(|| name::suggestion(&shown)).flatten()
 }

@@ -1,0 +1,8 @@
+use outbox::prelude::*;
+
+#[event("policy.issued" owner = "policy")]
+struct PolicyIssued {
+    policy_id: i64,
+}
+
+fn main() {}

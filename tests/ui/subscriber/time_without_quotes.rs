@@ -1,0 +1,13 @@
+use outbox::prelude::*;
+
+#[event("order.placed")]
+struct OrderPlaced {
+    order_id: String,
+}
+
+#[subscriber(event = "order.placed", name = "inventory.take", timeout = 20, idempotent = "does nothing")]
+async fn take(_: OrderPlaced) -> HandlerResult {
+    Ok(())
+}
+
+fn main() {}
