@@ -57,7 +57,7 @@ impl Transport for Amqp {
         let session = self.session.borrow().clone();
         let Some(session) = session.filter(|_| self.link.is_up()) else { return Err(self.unreachable()) };
         tokio::select! {
-            answer = session.publish(message) => answer,
+            answer = session.publish(message) => answer.unwrap_or_else(|| Err(self.unreachable())),
             // No confirm comes over a connection that is lost.
             () = self.link.down() => Err(self.unreachable()),
         }

@@ -1,23 +1,8 @@
-//! What confirms and errors say: whose fault it is.
+//! What errors say: whose fault it is.
 
+use lapin::ErrorKind;
 use lapin::protocol::{AMQPError, AMQPErrorKind, AMQPSoftError};
-use lapin::{Confirmation, ErrorKind};
-use outbox_relay::{Confirmed, NotConfirmed, Outgoing};
-
-/// A message that no queue took is confirmed too, and was returned before.
-pub(crate) fn confirmed(confirmation: Confirmation, message: &Outgoing) -> Result<Confirmed, NotConfirmed> {
-    match confirmation {
-        Confirmation::Ack(None) => Ok(Confirmed::new()),
-        Confirmation::Ack(Some(returned)) | Confirmation::Nack(Some(returned)) => Err(NotConfirmed::Unroutable {
-            route: message.route().to_owned(),
-            reason: format!("returned: {} {}", returned.reply_code, returned.reply_text.as_str()),
-        }),
-        Confirmation::Nack(None) => {
-            Err(NotConfirmed::Refused("not acknowledged: a queue is full, or could not store it".to_owned()))
-        }
-        Confirmation::NotRequested => Err(NotConfirmed::Unreachable("the channel does not confirm".to_owned())),
-    }
-}
+use outbox_relay::NotConfirmed;
 
 /// Errors of a channel are about its message, apart from an exchange that is not there; all others are about the connection.
 pub(crate) fn not_confirmed(error: &lapin::Error) -> NotConfirmed {

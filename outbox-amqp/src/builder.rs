@@ -14,7 +14,7 @@ use crate::dial::Dialling;
 use crate::supervise::{Publishing, supervise};
 use crate::topology::{Mode, QuorumQueue, Topology};
 
-/// Messages under way at once, each on a channel of its own. RabbitMQ allows 2,047 unless it is told otherwise.
+/// Groups of messages under way at once, each on a channel of its own, where the broker is slow. RabbitMQ allows 2,047 unless it is told otherwise.
 const CHANNELS: u16 = 128;
 
 /// Makes an [`Amqp`]; see [`Amqp::builder`].
@@ -26,15 +26,26 @@ pub struct AmqpBuilder {
 }
 
 /// A transport that cannot be.
-#[derive(Debug, thiserror::Error)]
+///
+/// Shown by `{:?}` it has the same words: a `main` that returns it says what to write.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AmqpError {
     /// The text does not repeat it, because it may hold a password.
-    #[error("the URL of the broker cannot be read: write it like `amqp://user:password@broker.internal:5672/%2f`")]
+    #[error(
+        "the URL of the broker cannot be read: write it like `amqp://user:password@broker.internal:5672/%2f`, with `%40` for `@`, `%3A` for `:` \
+         and `%2F` for `/` within user, password and virtual host"
+    )]
     Url,
     /// They would count for nothing, and what is sent could be read on its way.
     #[error("certificates are set, and the URL is one without TLS: write `amqps://` and the port for it, mostly 5671")]
     NoTls,
+}
+
+impl fmt::Debug for AmqpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl AmqpBuilder {
@@ -113,7 +124,8 @@ impl AmqpBuilder {
         declaring
     }
 
-    /// How many channels are opened at most, 128 unless said otherwise: each has one message under way. At least one.
+    /// How many channels are opened at most, 128 unless said otherwise: each has a group of at most 32 messages under way. At least one.
+    /// A few are enough as long as the broker confirms soon; the others are for queues that are slow.
     #[must_use]
     pub fn channels(mut self, channels: u16) -> Self {
         self.channels = channels.max(1);

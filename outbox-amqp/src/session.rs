@@ -1,58 +1,122 @@
-//! One connection, and its channels: each has one message under way at most.
+//! One connection and its lanes: each publishes a group of messages at a time, on a channel of its own.
 //!
-//! A message that no queue takes is confirmed by the broker, behind a `basic.return`. lapin gives a returned message to whichever confirm of
-//! the channel comes next, and with several messages under way on one channel that may be another's: the lost one would count as stored.
-//! So whoever publishes borrows a channel for itself. Confirms are waited for on many channels at once instead.
+//! A message that comes while a lane is free goes at once. While none is, messages wait, and the next lane that is free takes all that
+//! do: the busier, the larger the groups, and the fewer the confirms, because the broker confirms many at once. Why groups do not
+//! overlap on a channel: see [`tally`](crate::tally).
 
-use std::sync::{Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use lapin::options::ConfirmSelectOptions;
+use lapin::types::ShortString;
 use lapin::{Channel, Connection};
 use outbox_relay::{Confirmed, NotConfirmed, Outgoing};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc, oneshot};
+use tokio::time::timeout;
 
-use crate::answer::{confirmed, not_confirmed};
-use crate::properties::properties;
+use crate::answer::not_confirmed;
+use crate::group::{Group, Spoilt};
+use crate::queue::{Queue, Waiting, queue};
+use crate::tally::Answer;
+
+/// Groups under way at once, as long as the broker confirms soon.
+const LANES: usize = 8;
+/// How soon. A group that takes longer, because a queue of one of its messages is slow, lets another one go beside it.
+const SOON: Duration = Duration::from_millis(100);
 
 pub(crate) struct Session {
     pub(crate) connection: Connection,
-    pub(crate) exchange: String,
-    /// Channels that nobody borrows, all of whose messages were confirmed.
+    exchange: ShortString,
+    waiting: mpsc::Sender<Waiting>,
+    /// Most groups under way, whatever they take.
+    channels: usize,
+    /// Channels that no group uses, all of whose messages were confirmed.
     idle: Mutex<Vec<Channel>>,
-    /// How many may be borrowed.
-    places: Semaphore,
     /// The exchange is not there any more: everything is to be looked at anew.
     pub(crate) stale: Notify,
 }
 
 impl Session {
-    pub(crate) fn new(connection: Connection, exchange: String, channels: usize) -> Self {
-        Self { connection, exchange, idle: Mutex::default(), places: Semaphore::new(channels), stale: Notify::new() }
+    /// With the queue that it is to [`serve`](Self::serve).
+    pub(crate) fn new(connection: Connection, exchange: &str, channels: usize) -> (Self, Queue) {
+        let (waiting, queue) = queue();
+        let (idle, stale) = (Mutex::default(), Notify::new());
+        (Self { connection, exchange: exchange.into(), waiting, channels, idle, stale }, queue)
     }
 
-    /// Publishes one message and waits for its confirm.
+    /// Has a lane publish one message, and waits for its answer; `None` when the session is over.
     ///
-    /// A channel whose confirm nobody waited for is not used again: when it is dropped, it is closed.
-    pub(crate) async fn publish(&self, message: &Outgoing) -> Result<Confirmed, NotConfirmed> {
-        let _place =
-            self.places.acquire().await.map_err(|_| NotConfirmed::Unreachable("the session is over".into()))?;
-        let channel = self.channel().await.map_err(|error| not_confirmed(&error))?;
-        let sent = self.send(&channel, message).await;
-        match sent {
-            Ok(confirmation) => {
-                // Its one message is answered.
-                self.idle().push(channel);
-                confirmed(confirmation, message)
+    /// # Cancel safety
+    /// Not sent any more, unless it was already.
+    pub(crate) async fn publish(&self, message: &Outgoing) -> Option<Result<Confirmed, NotConfirmed>> {
+        let answer = match self.ask(message, false).await? {
+            // Others went with it, and may not have been to blame.
+            Answer::Again => self.ask(message, true).await?,
+            answer => answer,
+        };
+        Some(match answer {
+            Answer::Stored => Ok(Confirmed::new()),
+            Answer::Returned(reason) => Err(NotConfirmed::Unroutable { route: message.route().to_owned(), reason }),
+            Answer::Not(why) => Err(why),
+            Answer::Again => Err(NotConfirmed::Unreachable("it was not sent".to_owned())),
+        })
+    }
+
+    async fn ask(&self, message: &Outgoing, alone: bool) -> Option<Answer> {
+        let (answer, answered) = oneshot::channel();
+        self.waiting.send(Waiting::new(message, alone, answer)).await.ok()?;
+        answered.await.ok()
+    }
+
+    /// Has lanes publish what waits. Does not end by itself: dropped, it has ended all of them, and who waits still is told that the
+    /// session is over.
+    pub(crate) async fn serve(&self, mut queue: Queue) {
+        let places = Semaphore::new(LANES.min(self.channels));
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                Some(()) = under_way.next() => {}
+                (place, group) = next(&places, &mut queue), if under_way.len() < self.channels => {
+                    under_way.push(self.lane(place, group));
+                }
             }
-            // The broker closes a channel behind an error, and the client may not have seen it yet.
-            Err(error) => Err(self.failed(&error)),
         }
     }
 
-    async fn send(&self, channel: &Channel, message: &Outgoing) -> lapin::Result<lapin::Confirmation> {
-        let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-        let (exchange, key) = (self.exchange.as_str().into(), message.route().into());
-        channel.basic_publish(exchange, key, options, message.payload(), properties(message)).await?.await
+    /// Holds its place for as long as it is quick.
+    async fn lane(&self, place: Option<SemaphorePermit<'_>>, group: Vec<Waiting>) {
+        let mut publishing = pin!(self.publish_group(group));
+        if timeout(SOON, publishing.as_mut()).await.is_err() {
+            drop(place);
+            publishing.await;
+        }
+    }
+
+    async fn publish_group(&self, mut messages: Vec<Waiting>) {
+        let channel = match self.channel().await {
+            Ok(channel) => channel,
+            Err(error) => {
+                let why = not_confirmed(&error);
+                if matches!(why, NotConfirmed::Unreachable(_)) {
+                    self.stale.notify_one();
+                }
+                for message in messages {
+                    let _ = message.answer.send(Answer::Not(why.clone()));
+                }
+                return;
+            }
+        };
+        // Opening it may have taken a while.
+        messages.retain(|message| !message.is_forsaken());
+        match Group::new(&channel, &self.exchange, messages).publish().await {
+            Ok(()) => self.idle().push(channel),
+            Err(Spoilt::Stale) => self.stale.notify_one(),
+            // Dropped, it is closed.
+            Err(Spoilt::ByMessage | Spoilt::Owing) => {}
+        }
     }
 
     async fn channel(&self) -> lapin::Result<Channel> {
@@ -63,18 +127,17 @@ impl Session {
         }
     }
 
-    fn failed(&self, error: &lapin::Error) -> NotConfirmed {
-        let answer = not_confirmed(error);
-        if matches!(answer, NotConfirmed::Unreachable(_)) {
-            self.stale.notify_one();
-        }
-        answer
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Channel>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Channel>> {
         // No panic can leave it half written.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Waits for a free place first, so that what comes meanwhile goes together.
+async fn next<'p>(places: &'p Semaphore, queue: &mut Queue) -> (Option<SemaphorePermit<'p>>, Vec<Waiting>) {
+    // It is never closed.
+    let place = places.acquire().await.ok();
+    (place, queue.group().await)
 }
 
 /// A channel on which the broker confirms.

@@ -1,5 +1,6 @@
 //! The connection's ups and downs, measured; the topology, looked after at each connection.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::dial::{Dial, LIMIT};
 use crate::pause::Pause;
+use crate::queue::Queue;
 use crate::session::Session;
 use crate::topology::Topology;
 
@@ -30,14 +32,20 @@ pub(crate) async fn supervise(publishing: Publishing, link: Link, sessions: watc
     let mut pause = Pause::new();
     loop {
         let (why, stood) = match timeout(LIMIT, publishing.open()).await {
-            Ok(Ok(session)) => {
+            Ok(Ok((session, queue))) => {
                 pause.connected();
                 let session = Arc::new(session);
+                let mut lanes = pin!(session.serve(queue));
                 sessions.send_replace(Some(Arc::clone(&session)));
                 link.connected();
                 tracing::info!(destination = publishing.name, "connected");
-                let why = session.lost(&publishing.name, &link).await;
+                let why = tokio::select! {
+                    why = session.lost(&publishing.name, &link) => why,
+                    () = &mut lanes => "its lanes have ended".to_owned(),
+                };
                 sessions.send_replace(None);
+                // Before the lanes are dropped: who waits for one of them asks the link why.
+                link.disconnected(why.clone());
                 (why, true)
             }
             Ok(Err(error)) => (what_to_do_about_certificates(error.to_string()), false),
@@ -50,10 +58,10 @@ pub(crate) async fn supervise(publishing: Publishing, link: Link, sessions: watc
 }
 
 impl Publishing {
-    async fn open(&self) -> lapin::Result<Session> {
+    async fn open(&self) -> lapin::Result<(Session, Queue)> {
         let connection = self.dial.connect().await?;
         self.topology.ensure(&connection).await?;
-        Ok(Session::new(connection, self.topology.exchange.clone(), self.channels))
+        Ok(Session::new(connection, &self.topology.exchange, self.channels))
     }
 }
 

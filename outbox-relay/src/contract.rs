@@ -67,7 +67,13 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// A message of these tests.
 fn message(payload: &str) -> Outgoing {
-    outgoing(PREFIX, &envelope(Metadata::new(), payload))
+    message_to(PREFIX, payload)
+}
+
+/// A message under an id of its own to `prefix.order.placed.v1`, for tests of what a transport keeps beside the contract.
+#[must_use]
+pub fn message_to(prefix: &str, payload: &str) -> Outgoing {
+    outgoing(prefix, &envelope(Metadata::new(), payload))
 }
 
 fn outgoing(prefix: &str, envelope: &Envelope) -> Outgoing {

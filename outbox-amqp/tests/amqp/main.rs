@@ -5,6 +5,7 @@
 
 mod illegible;
 mod ingest;
+mod lanes;
 mod node;
 mod outage;
 mod relay;

@@ -73,7 +73,7 @@ impl Floor {
     }
 }
 
-/// Five hundred, by calls of a hundred, each on a channel of its own while it is under way.
+/// Five hundred, by calls of a hundred, many on one channel at a time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_events_arrive_each_once() {
     let floor = Floor::with(Server::shared().await, |relay| relay).await;

@@ -48,7 +48,7 @@ async fn an_exchange_of_another_kind_is_refused() {
     assert!(refused(&amqp).await.contains("PRECONDITION_FAILED"));
 }
 
-/// Not in what is shown of it, nor in its errors.
+/// Not in what is shown of it, nor in its errors, which say what to write instead.
 #[tokio::test]
 async fn credentials_are_not_shown() {
     let secret = "hunter2";
@@ -60,5 +60,7 @@ async fn credentials_are_not_shown() {
     for odd in [format!("amqp://ann:{secret}@[::1"), format!("ann:{secret}@"), String::new()] {
         let error = Amqp::builder(odd, "shop").connect().unwrap_err();
         assert!(!format!("{error} {error:?}").contains(secret), "{error}");
+        // A `main` that returns it prints this.
+        assert!(format!("{error:?}").contains("write it like `amqp://"), "{error:?}");
     }
 }

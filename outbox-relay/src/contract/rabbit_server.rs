@@ -117,8 +117,11 @@ impl RabbitServer {
         listens(self.address()).await;
     }
 
-    /// Has the node evaluate an expression of Erlang.
-    async fn evaluate(&self, expression: &str) -> String {
+    /// Has the node evaluate an expression of Erlang; what it came to.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub async fn evaluate(&self, expression: &str) -> String {
         let mut command = Command::new(program("rabbitmqctl"));
         command.args(["--node", &node_name(self.port), "--quiet", "eval", expression]);
         command.env("HOME", self.folder.path()).env("ERL_EPMD_PORT", self.inner[1].to_string());
