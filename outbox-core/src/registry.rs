@@ -1,6 +1,6 @@
 //! All that is linked into this binary: which events, jobs and handlers, and whether they fit together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::event::EventDescriptor;
@@ -348,15 +348,25 @@ impl Registry {
     }
 }
 
-/// The wiring as a person reads it: `order.placed -> [..]`, a line an event or job, a name a line below.
+/// The wiring as a person reads it: `order.placed -> [..]`, a line an event or job, a name a line below. Handlers that take an event by a
+/// pattern stand below the pattern, and below each event that it matches with the pattern behind them.
 impl fmt::Display for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines: BTreeMap<&str, Vec<&SubscriberDescriptor>> =
+        let mut lines: BTreeMap<&str, Vec<(&SubscriberDescriptor, Option<&str>)>> =
             self.events.iter().map(|event| (event.name, Vec::new())).collect();
         lines.extend(self.jobs.iter().map(|job| (job.name, Vec::new())));
         for subscriber in &self.subscribers {
             if let Source::Event(source) | Source::Job(source) = subscriber.source {
-                lines.entry(source).or_default().push(*subscriber);
+                lines.entry(source).or_default().push((*subscriber, None));
+            }
+        }
+        for subscriber in &self.subscribers {
+            let Source::Event(pattern) = subscriber.source else { continue };
+            let is_taken = |name: &str| name::is_wildcard(pattern) && name::matches(pattern, name);
+            let events: BTreeSet<_> =
+                self.events.iter().map(|event| event.name).filter(|name| is_taken(name)).collect();
+            for event in events {
+                lines.entry(event).or_default().push((*subscriber, Some(pattern)));
             }
         }
         for (source, handlers) in lines {
@@ -365,8 +375,13 @@ impl fmt::Display for Registry {
                 continue;
             }
             writeln!(f, "{source} -> [")?;
-            for handler in handlers {
-                let remark = if handler.in_transaction { " (in the transaction)" } else { "" };
+            for (handler, pattern) in handlers {
+                let remark = match (pattern, handler.in_transaction) {
+                    (None, false) => String::new(),
+                    (None, true) => " (in the transaction)".to_owned(),
+                    (Some(pattern), false) => format!(" (by {pattern})"),
+                    (Some(pattern), true) => format!(" (by {pattern}, in the transaction)"),
+                };
                 writeln!(f, "  {}{remark},", handler.name)?;
             }
             writeln!(f, "]")?;

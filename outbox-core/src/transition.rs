@@ -174,6 +174,7 @@ impl fmt::Display for Next {
         match self {
             Self::Succeeded(None) => f.write_str("succeeded"),
             Self::Succeeded(Some(reason)) => write!(f, "succeeded, reason {}", reason.as_str()),
+            Self::Failed(Reason::Unknown) => f.write_str("parked, because nobody knows whether it had its effect"),
             Self::Failed(reason) => write!(f, "failed, reason {}", reason.as_str()),
             Self::Retry(delay) => write!(f, "tried again in {delay:.1?}"),
             Self::Snooze(delay) => write!(f, "put off for {delay:.1?}"),

@@ -11,7 +11,7 @@ use crate::error::{OperationError, told};
 use crate::outbox::Outbox;
 use crate::sqlstate::{self, Class};
 use crate::step;
-use crate::step::dead_letters::{self, Choice, FailedAttempt, Meant, Place};
+use crate::step::dead_letters::{self, Choice, FailedAttempt, Meant, Place, Word};
 use crate::step::failed::FailedJob;
 use crate::step::parked::DeadLetter;
 
@@ -75,6 +75,17 @@ impl RedriveReport {
     #[must_use]
     pub fn count(&self, result: &Redriven) -> usize {
         self.jobs.iter().filter(|job| job.result == *result).count()
+    }
+}
+
+impl From<Word> for Redriven {
+    fn from(word: Word) -> Self {
+        match word {
+            Word::Redriven => Self::Yes,
+            Word::Parked => Self::Parked,
+            Word::Live => Self::Live,
+            Word::Gone => Self::Gone,
+        }
     }
 }
 
@@ -300,14 +311,23 @@ impl DeadLetters<'_> {
 
     async fn redriven(&self, jobs: &[JobId], write: bool) -> Result<Vec<Redriven>, sqlx::Error> {
         let mut connection = self.outbox.pool().acquire().await?;
-        let words = dead_letters::redrive(&mut connection, self.outbox.statements(), jobs, self.force, write).await?;
-        let result = |word: String| match word.as_str() {
-            "redriven" => Redriven::Yes,
-            "parked" => Redriven::Parked,
-            "live" => Redriven::Live,
-            _ => Redriven::Gone,
-        };
-        Ok(words.into_iter().map(result).collect())
+        let statements = self.outbox.statements();
+        let mut words = dead_letters::redrive(&mut connection, statements, jobs, self.force, write).await?;
+        if write {
+            // The statement does not see what it has written itself: the second failed job of one event seems gone to it, where the first has
+            // made a live one. Asked once more, it says what is so now.
+            let (places, gone): (Vec<_>, Vec<_>) = jobs
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| words[*place] == Word::Gone)
+                .map(|(place, job)| (place, *job))
+                .unzip();
+            if !gone.is_empty() {
+                let again = dead_letters::redrive(&mut connection, statements, &gone, self.force, write).await?;
+                places.into_iter().zip(again).for_each(|(place, word)| words[place] = word);
+            }
+        }
+        Ok(words.into_iter().map(Redriven::from).collect())
     }
 }
 

@@ -410,19 +410,33 @@ pub enum RunError {
 #[non_exhaustive]
 pub enum OperationError {
     /// No failed job has this id.
-    #[error(
-        "job {0} cannot be redriven: it is parked, and waits for the answer of its effect's owner (`outbox.parked()`); or it has not failed; \
-         or another job of its event and handler is live"
-    )]
+    #[error("job {0} cannot be redriven: no failed job has this id; `outbox.failed(..)` lists those that have")]
     NotFailed(JobId),
+    /// It is parked, and is moved by the answer of its effect's owner alone.
+    #[error(
+        "job {0} cannot be redriven: it is parked, because nobody knows whether it had its effect; give the answer of its effect's owner by \
+         `outbox.parked().resolve({0}, ..)`"
+    )]
+    Parked(JobId),
+    /// It failed, and so it stays, because its event has a live job of the same handler.
+    #[error(
+        "job {0} stays failed: another job of its event and handler is live, and two would have the effect twice; when that one has ended, or \
+         was ended by `outbox.cancel(..)`, ask again"
+    )]
+    AnotherIsLive(JobId),
     /// No parked job has this id.
-    #[error("job {0} is not parked: only one that is failed, reason unknown, waits for an answer")]
+    #[error(
+        "job {0} is not parked: only one that is failed, reason unknown, waits for an answer; `outbox.parked().list(..)` lists them"
+    )]
     NotParked(JobId),
     /// No live job has this id.
     #[error("job {0} is neither pending nor running")]
     NotLive(JobId),
     /// The catalogue does not know this handler.
-    #[error("the catalogue knows no subscriber `{0}`")]
+    #[error(
+        "the catalogue knows no subscriber `{0}`: write its stored name, as `outbox.registry()` prints it; the catalogue knows it once a process \
+         that links it has built its `Outbox`"
+    )]
     UnknownSubscriber(String),
     /// The subscriber is retired, so that nobody may run what it would get.
     #[error("`{0}` is retired: activate it first, by `outbox.activate(\"{0}\")`")]
@@ -436,7 +450,7 @@ pub enum OperationError {
         kind: String,
     },
     /// This is neither the name of an event nor a pattern.
-    #[error("`{0}` names no event: write a name (`order.placed`) or a pattern (`order.*`)")]
+    #[error("`{0}` names no event: write a name (`order.placed`), a pattern (`order.*`), or `*` for every event")]
     NoEvent(String),
     /// No binary has declared this schedule.
     #[error("no schedule is named `{0}`: a worker that links it declares it when it starts")]

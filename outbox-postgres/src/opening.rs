@@ -122,10 +122,11 @@ async fn report_undeclared(outbox: &Outbox, lane: &mut Lane) -> Result<(), Build
     let undeclared = lane.run(STATEMENT_LIMIT, undeclared).await?;
     if !undeclared.is_empty() {
         let handlers: Vec<_> = undeclared.iter().map(|(handler, source)| format!("{handler} <- {source}")).collect();
+        let first = &undeclared[0].0;
         tracing::warn!(
             handlers = handlers.join(", "),
             "events fan out to subscribers that neither this binary nor a running worker declares; if one was renamed, say \
-             `aliases(..)` at its new name; if one is gone for good, retire it"
+             `aliases(\"{first}\")` at its new name; if one is gone for good, `outbox.retire(\"{first}\").await?` ends that"
         );
     }
     let (names, versions) = Roster::of(outbox).pairs();

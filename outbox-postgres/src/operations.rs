@@ -6,6 +6,7 @@ use crate::error::OperationError;
 use crate::outbox::Outbox;
 use crate::service::Roster;
 use crate::step;
+use crate::step::dead_letters::Word;
 use crate::step::failed::FailedJob;
 use crate::step::survey::Unclaimed;
 
@@ -30,7 +31,7 @@ impl Outbox {
     /// mark is there is not repeated.
     ///
     /// # Errors
-    /// When no failed job has this id, or the database refuses.
+    /// When no failed job has this id, it is [parked](Self::parked), its event has a live job of the same handler, or the database refuses.
     pub async fn redrive(&self, job: JobId) -> Result<(), OperationError> {
         self.redrive_as(job, false).await
     }
@@ -38,17 +39,23 @@ impl Outbox {
     /// As [`redrive`](Self::redrive), and removes the inbox mark first, so that an effect that is there is had once more.
     ///
     /// # Errors
-    /// When no failed job has this id, or the database refuses.
+    /// As [`redrive`](Self::redrive).
     pub async fn redrive_by_force(&self, job: JobId) -> Result<(), OperationError> {
         self.redrive_as(job, true).await
     }
 
     async fn redrive_as(&self, job: JobId, force: bool) -> Result<(), OperationError> {
-        if !step::redrive::redrive(&mut *self.pool().acquire().await?, self.schema(), job, force).await? {
-            return Err(OperationError::NotFailed(job));
+        let mut connection = self.pool().acquire().await?;
+        if step::redrive::redrive(&mut connection, self.schema(), job, force).await? {
+            self.kick();
+            return Ok(());
         }
-        self.kick();
-        Ok(())
+        Err(match step::dead_letters::would_be(&mut connection, self.statements(), job).await? {
+            Word::Parked => OperationError::Parked(job),
+            Word::Live => OperationError::AnotherIsLive(job),
+            // Somebody else was there in the meantime.
+            Word::Redriven | Word::Gone => OperationError::NotFailed(job),
+        })
     }
 
     /// Ends a pending or running job as failed, reason cancelled. What its handler does meanwhile is not undone, but changes

@@ -13,8 +13,11 @@ use uuid::Uuid;
 
 use crate::error::{OperationError, told};
 use crate::outbox::Outbox;
+use crate::step::dead_letters::{self, Word};
 use crate::step::parked::{self, DeadLetter, Page};
 
+/// What a log says of a parked job, behind what happened to it.
+pub(crate) const ASK_ITS_OWNER: &str = "it is not tried again before the owner of its effect has answered: `outbox.parked().resolve(job, ..)` for it, `.ask(..)` for all";
 /// Jobs read by one statement.
 const PAGE: u32 = 100;
 /// How long a job has been parked before its owner is asked by [`Parked::ask`]: a worker that was only frozen may still be calling.
@@ -92,7 +95,7 @@ pub struct Asked {
     pub took_effect: u64,
     /// Did not: due again now.
     pub did_not: u64,
-    /// Stay parked, because the owner could not say.
+    /// Stay parked, because the owner could not say; or because it did not take effect, and another job of the same event and handler is live.
     pub open: u64,
     /// Stay parked, because the owner did not answer, or with an error.
     pub failed: u64,
@@ -164,25 +167,34 @@ impl Parked<'_> {
     /// replay of its event passes it over. It did not: the job begins a new life, due now.
     ///
     /// # Errors
-    /// When no parked job has this id, or the database refuses.
+    /// When no parked job has this id; when it did not, and its event has a live job of the same handler, which a second one would double; or
+    /// when the database refuses.
     ///
     /// # Cancel safety
     /// Dropped in the middle, the answer is taken or not. Given again, it is an error when it was.
     pub async fn resolve(&self, job: JobId, answer: Answer) -> Result<(), OperationError> {
-        if self.settle(job, answer).await? { Ok(()) } else { Err(OperationError::NotParked(job)) }
+        match self.settle(job, answer).await? {
+            Settled::Yes => Ok(()),
+            Settled::AnotherIsLive => Err(OperationError::AnotherIsLive(job)),
+            Settled::NotParked => Err(OperationError::NotParked(job)),
+        }
     }
 
-    async fn settle(&self, job: JobId, answer: Answer) -> Result<bool, OperationError> {
+    async fn settle(&self, job: JobId, answer: Answer) -> Result<Settled, OperationError> {
         let took_effect = answer == Answer::TookEffect;
         let mut connection = self.outbox.pool().acquire().await?;
-        let was_parked = parked::resolve(&mut connection, self.outbox.schema(), job, took_effect).await?;
-        if was_parked {
+        if parked::resolve(&mut connection, self.outbox.schema(), job, took_effect).await? {
             tracing::info!(%job, ?answer, "the owner of its effect has answered");
             if answer == Answer::DidNot {
                 self.outbox.kick();
             }
+            return Ok(Settled::Yes);
         }
-        Ok(was_parked)
+        // It stands there, and the answer did not move it.
+        Ok(match dead_letters::would_be(&mut connection, self.outbox.statements(), job).await? {
+            Word::Parked => Settled::AnotherIsLive,
+            Word::Redriven | Word::Live | Word::Gone => Settled::NotParked,
+        })
     }
 
     /// Asks the owner of the effects about each of them, oldest first, and acts by the answers; from a `#[scheduled]` function, say. Each question has half a minute;
@@ -232,15 +244,23 @@ impl Parked<'_> {
             asked.open += 1;
             return Ok(());
         };
-        // Somebody else has answered at this moment: then it was theirs.
-        if self.settle(job.job.id, answer).await? {
-            match answer {
-                Answer::TookEffect => asked.took_effect += 1,
-                Answer::DidNot => asked.did_not += 1,
-            }
+        match (self.settle(job.job.id, answer).await?, answer) {
+            (Settled::Yes, Answer::TookEffect) => asked.took_effect += 1,
+            (Settled::Yes, Answer::DidNot) => asked.did_not += 1,
+            (Settled::AnotherIsLive, _) => asked.open += 1,
+            // Somebody else has answered at this moment: then it was theirs.
+            (Settled::NotParked, _) => {}
         }
         Ok(())
     }
+}
+
+/// What an answer came to.
+enum Settled {
+    Yes,
+    /// It did not take effect, and stays parked beside a live job of its event and handler.
+    AnotherIsLive,
+    NotParked,
 }
 
 async fn question<O: EffectOwner>(owner: &O, job: &DeadLetter) -> Result<Option<Answer>, String> {

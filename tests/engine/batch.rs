@@ -7,6 +7,7 @@ use outbox::{BatchItem, Drained, EventId, Metadata};
 use outbox_testing::{JobRow, eventually};
 
 use crate::floor::{Asked, Do, Floor, Stage, Worker, ask, ask_many, fail, wait};
+use crate::logs::Logs;
 use crate::process::Process;
 
 #[subscriber(event = "work.asked", name = "index.bulk", max_attempts = 4, backoff = fixed("100ms"), idempotent = "tests say what it does")]
@@ -308,6 +309,27 @@ async fn each_item_waits_its_own_time() {
     let snoozed = floor.job("index.bulk", events[0]).await;
     assert_eq!(came_to(&snoozed), ("pending", 0, None, Some("not now")));
     worker.stop().await;
+}
+
+/// Jobs of a batch that are put off are told of in one line, with their number and that nothing is charged, and in none of level warn: where what
+/// they need is away, that is all of every batch.
+#[tokio::test]
+async fn a_batch_that_is_put_off_is_one_line() {
+    let (logs, _listening) = Logs::of_everything();
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["index.bulk"]).build().await.unwrap();
+    let hour = || vec![Do::Snooze(3_600_000)];
+    ask_each(&outbox, &[("a", hour()), ("b", hour()), ("c", hour())]).await;
+    outbox.drain().await.unwrap();
+    let lines = logs.lines();
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("jobs of a batch are put off")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("for up to 3600") && told[0].contains("charged nothing"), "{told:?}");
+    assert!(told[0].contains("jobs=3") && told[0].contains("not now"), "{told:?}");
+    let (warnings, _listening) = Logs::of_this_thread();
+    ask_each(&outbox, &[("d", hour()), ("e", hour())]).await;
+    outbox.drain().await.unwrap();
+    assert_eq!(warnings.lines(), Vec::<String>::new());
 }
 
 /// On a pattern, undecoded: `when` is asked for each, and a returned list has one outcome for each that is left.

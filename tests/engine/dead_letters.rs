@@ -142,6 +142,30 @@ async fn what_is_not_redriven_says_why() {
     }
 }
 
+/// S2-33: of two failed jobs of one event and handler the first is redriven, and the second says that the first is live now; a dry run says so
+/// before. Alone, it says the same, and so it does not when there is none.
+#[tokio::test]
+async fn the_second_failed_job_of_an_event_meets_the_first() {
+    let floor = Floor::new().await;
+    let outbox = floor.outbox(&["desk.once"]).build().await.unwrap();
+    let event = dead(&outbox, "a", fail("no")).await;
+    let another = "insert into :schema.job_failed (id, event_id, completed_at, max_attempts, attempts, status, job_type, reason)
+                   select gen_random_uuid(), event_id, completed_at + interval '1 ms', 1, 1, 'failed', job_type, reason from :schema.job_failed";
+    floor.sandbox.execute(another).await;
+    let failed = outbox.failed(10).await.unwrap();
+    assert_eq!(failed.iter().map(|job| job.event_id).collect::<Vec<_>>(), [Some(event); 2]);
+    let letters = outbox.dead_letters();
+    for report in [letters.dry_run().await.unwrap(), letters.redrive().await.unwrap()] {
+        let results: Vec<_> = report.jobs.iter().map(|job| &job.result).collect();
+        assert_eq!(results, [&Redriven::Yes, &Redriven::Live], "{report}");
+    }
+    let second = outbox.failed(10).await.unwrap()[0].id;
+    let refused = outbox.redrive(second).await.unwrap_err();
+    assert!(matches!(refused, OperationError::AnotherIsLive(job) if job == second), "{refused}");
+    outbox.drain().await.unwrap();
+    outbox.redrive(second).await.unwrap();
+}
+
 /// S2-33: a row that the database refuses to let go of is told of by itself, and the others of its batch are redriven.
 #[tokio::test]
 async fn one_that_is_refused_keeps_no_other() {

@@ -8,6 +8,7 @@ use outbox::{Answer, BoxError, DeadLetter, EffectOwner, EventId, OperationError,
 use outbox_testing::JobRow;
 
 use crate::floor::{Asked, Do, Floor, Letter, ask, fail};
+use crate::logs::Logs;
 
 /// A parked job of `handler` for the event `label`, whose first execution does this.
 pub async fn park(floor: &Floor, handler: &str, label: &str, first: Do) -> (EventId, JobRow) {
@@ -157,6 +158,45 @@ async fn a_crash_outlives_a_redrive() {
     );
 }
 
+/// S2-72: the log says that a job is parked, and what is to be done, not that it failed.
+#[tokio::test]
+async fn the_log_says_parked_and_what_to_do() {
+    let (logs, _listening) = Logs::of_this_thread();
+    let floor = Floor::new().await;
+    park(&floor, "desk.note", "unknown", Do::Unknown(None)).await;
+    park(&floor, "bank.hasten", "late", Do::Hang).await;
+    let lines = logs.lines();
+    let parked: Vec<_> = lines.iter().filter(|line| line.contains("the job is parked")).collect();
+    assert_eq!(parked.len(), 2, "{lines:?}");
+    assert!(parked.iter().all(|line| line.contains("`outbox.parked().resolve(job, ..)`")), "{parked:?}");
+    assert!(!lines.iter().any(|line| line.contains("failed, reason unknown")), "{lines:?}");
+}
+
+/// S2-72: where its event has a live job of the handler already, a job that did not take effect stays parked, and the answer
+/// that could not be taken says why: a second one would have the effect twice. Behind that job, the same answer is taken.
+#[tokio::test]
+async fn an_answer_beside_a_live_job_says_what_it_waits_for() {
+    let floor = Floor::new().await;
+    let (event, parked) = park(&floor, "bank.pay", "a", Do::Unknown(None)).await;
+    let live = format!(
+        "insert into :schema.job_live (id, event_id, job_type, max_attempts, available_at)
+         values (gen_random_uuid(), '{}', 'bank.pay', 1, now() + interval '1 day')",
+        event.as_uuid()
+    );
+    floor.sandbox.execute(&live).await;
+    let outbox = floor.outbox(&["bank.pay"]).build().await.unwrap();
+    let refused = outbox.parked().resolve(parked.id, Answer::DidNot).await.unwrap_err();
+    assert!(matches!(refused, OperationError::AnotherIsLive(job) if job == parked.id), "{refused}");
+    assert!(refused.to_string().contains("another job of its event and handler is live"), "{refused}");
+    let key = outbox.parked().list(1).await.unwrap()[0].key.to_string();
+    let ledger = Ledger { knows: [(key, Ok(Some(Answer::DidNot)))].into(), ..Ledger::default() };
+    let asked = outbox.parked().parked_for(Duration::ZERO).ask(&ledger).await.unwrap();
+    assert_eq!((asked.open, asked.did_not), (1, 0), "it is counted as one that stays: {asked}");
+    floor.sandbox.execute("delete from :schema.job_live").await;
+    outbox.parked().resolve(parked.id, Answer::DidNot).await.unwrap();
+    assert_eq!(floor.sandbox.jobs().await.of("bank.pay").count("pending"), 1);
+}
+
 /// S2-72: nothing but an answer moves a parked job: no redrive, by force neither, no retention however old it is. What is not parked has
 /// no answer, and an answer is given once, whoever gives it at the same time.
 #[tokio::test]
@@ -169,7 +209,7 @@ async fn only_an_answer_moves_it_and_only_once() {
     let failed = floor.job("desk.once", event).await;
     let refused = outbox.redrive(parked.id).await.unwrap_err();
     assert!(refused.to_string().contains("outbox.parked()"), "{refused}");
-    assert!(matches!(outbox.redrive_by_force(parked.id).await, Err(OperationError::NotFailed(_))));
+    assert!(matches!(outbox.redrive_by_force(parked.id).await, Err(OperationError::Parked(_))));
     let refused = outbox.parked().resolve(failed.id, Answer::TookEffect).await.unwrap_err();
     assert!(matches!(refused, OperationError::NotParked(job) if job == failed.id), "{refused}");
 

@@ -56,11 +56,16 @@ async fn the_registry_is_what_is_linked_sorted() {
     assert_eq!(outbox.registry().to_string(), before);
 }
 
-/// S0-13: the registry prints as `event -> [handlers]`, sorted, events without a handler included.
+/// S0-13: the registry prints as `event -> [handlers]`, sorted, events without a handler included; who takes an event by a pattern is told with it.
 #[test]
 fn the_registry_prints_who_receives_what() {
     let registry = Registry::of(
-        [event("order.placed", 1, 1), event("order.placed", 2, 2), event("order.cancelled", 1, 3)],
+        [
+            event("order.placed", 1, 1),
+            event("order.placed", 2, 2),
+            event("order.cancelled", 1, 3),
+            event("payment.taken", 1, 9),
+        ],
         [job("mail.send", 1, 4)],
         [
             subscriber(on("notifications.confirm", "order.placed"), 5),
@@ -71,8 +76,9 @@ fn the_registry_prints_who_receives_what() {
     );
     assert_eq!(
         registry.to_string(),
-        "mail.send -> [\n  mail.send,\n]\norder.* -> [\n  audit.watch,\n]\norder.cancelled -> []\norder.placed -> [\n  \
-         inventory.take,\n  notifications.confirm,\n]\n"
+        "mail.send -> [\n  mail.send,\n]\norder.* -> [\n  audit.watch,\n]\norder.cancelled -> [\n  \
+         audit.watch (by order.*),\n]\norder.placed -> [\n  inventory.take,\n  notifications.confirm,\n  audit.watch (by order.*),\n]\n\
+         payment.taken -> []\n"
     );
     let handlers: Vec<_> = registry.handlers_of("order.placed").map(|one| one.name).collect();
     assert_eq!(handlers, ["audit.watch", "inventory.take", "notifications.confirm"]);
@@ -82,6 +88,7 @@ fn the_registry_prints_who_receives_what() {
             "event order.cancelled v1",
             "event order.placed v1",
             "event order.placed v2",
+            "event payment.taken v1",
             "job mail.send v1",
             "subscriber audit.watch",
             "subscriber inventory.take",

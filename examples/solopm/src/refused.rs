@@ -86,7 +86,9 @@ impl Refused {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
             Self::Invalid(_)
-            | Self::Operation(OperationError::NotFailed(_))
+            | Self::Operation(
+                OperationError::NotFailed(_) | OperationError::Parked(_) | OperationError::AnotherIsLive(_),
+            )
             | Self::Endpoint(_)
             | Self::Redeliver(_) => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -245,8 +245,9 @@ fn starve(outbox: &Outbox, found: &[Depth]) {
             handler = one.handler,
             version = one.version,
             due = one.due,
-            "{one}; they are kept, uncharged: deploy a binary that knows it, or say `aliases(..)` at its new name; \
-             `outbox.unclaimed()` tells more"
+            "{one}; they are kept, uncharged: deploy a binary that knows it, or say `aliases(\"{handler}\")` at its new name; if it is gone for \
+             good, `outbox.retire(\"{handler}\").await?` keeps more from coming; `outbox.unclaimed()` tells more",
+            handler = one.handler,
         );
     }
     for one in before.iter().filter(|one| !now.iter().any(|other| same(one, other))) {

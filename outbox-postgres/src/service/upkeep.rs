@@ -14,6 +14,7 @@ use crate::backoff::Reconnect;
 use crate::error::told;
 use crate::lane::{Lane, LaneError};
 use crate::outbox::Outbox;
+use crate::parked::ASK_ITS_OWNER;
 use crate::sqlstate::Class;
 use crate::step;
 use crate::step::backfill::Backfilled;
@@ -169,7 +170,7 @@ impl Upkeep {
             match job.ended.as_deref() {
                 Some("unknown") => tracing::error!(
                     job = %job.job_id, handler = job.job_type,
-                    "parked: its worker died while it ran, and whether its effect took place is not known; its owner is to be asked"
+                    "parked: its worker died while it ran, and whether its effect took place is not known; {ASK_ITS_OWNER}"
                 ),
                 Some(_) => tracing::error!(
                     job = %job.job_id, handler = job.job_type,

@@ -78,17 +78,42 @@ pub(crate) async fn look(
     Ok((meant, next.map(|behind| Place { behind: Some(behind), until: Some(until) })))
 }
 
-/// What became of each, or would become of it, in the words of the statement.
+/// What became of a failed job that was to be redriven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    Redriven,
+    Parked,
+    Live,
+    Gone,
+}
+
+/// What a redrive of this job would come to.
+pub(crate) async fn would_be(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    job: JobId,
+) -> Result<Word, sqlx::Error> {
+    Ok(redrive(connection, statements, &[job], false, false).await?.first().copied().unwrap_or(Word::Gone))
+}
+
+/// What became of each, or would become of it.
 pub(crate) async fn redrive(
     connection: &mut PgConnection,
     statements: &Statements,
     jobs: &[JobId],
     force: bool,
     write: bool,
-) -> Result<Vec<String>, sqlx::Error> {
+) -> Result<Vec<Word>, sqlx::Error> {
     let ids: Vec<_> = jobs.iter().map(|job| job.as_uuid()).collect();
     let query = sqlx::query_scalar(statements.redrive_many.text()).bind(ids).bind(force).bind(write);
-    query.fetch_all(connection).await
+    let words: Vec<String> = query.fetch_all(connection).await?;
+    let word = |word: String| match word.as_str() {
+        "redriven" => Word::Redriven,
+        "parked" => Word::Parked,
+        "live" => Word::Live,
+        _ => Word::Gone,
+    };
+    Ok(words.into_iter().map(word).collect())
 }
 
 /// One failed execution of a job.

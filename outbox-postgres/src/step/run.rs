@@ -17,6 +17,7 @@ use crate::cancellation::Cancellation;
 use crate::error::told;
 use crate::executing::Executing;
 use crate::outbox::Outbox;
+use crate::parked::ASK_ITS_OWNER;
 use crate::scope::Scope;
 use crate::sqlstate::{self, Class};
 use crate::unwind::catch_panic;
@@ -138,7 +139,7 @@ impl Execution {
         // Never begun again blindly, whoever took it back from a worker that died: a process of an earlier release may have.
         if self.handler.settings.parks && self.job.counts.crashes > 0 {
             let error = "its worker died while it ran: whether its effect took place is not known";
-            tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "parked");
+            tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "parked: {ASK_ITS_OWNER}");
             return Some(self.unsettled(Next::Failed(Reason::Unknown), Some(error.to_owned()), started));
         }
         if self.job.is_expired() {
@@ -316,10 +317,23 @@ impl Execution {
         let counts = self.job.counts;
         let (job, event, handler) = (self.job.job_id, self.job.envelope.id, self.handler.name);
         let (attempt, max_attempts) = (counts.attempts, counts.max_attempts);
-        if matches!(next, Next::Failed(_)) {
-            tracing::error!(%job, %event, handler, attempt, max_attempts, error, "an execution failed; the job is {next}");
-        } else {
-            tracing::warn!(%job, %event, handler, attempt, max_attempts, error, "an execution failed; the job is {next}");
+        match next {
+            Next::Failed(Reason::Unknown) => {
+                tracing::error!(%job, %event, handler, attempt, max_attempts, error, "an execution has no known outcome; the job is {next}: {ASK_ITS_OWNER}");
+            }
+            Next::Failed(_) => {
+                tracing::error!(%job, %event, handler, attempt, max_attempts, error, "an execution failed; the job is {next}");
+            }
+            // Nothing failed: its handler asks for it later. Of a batch, one line tells of all.
+            Next::Snooze(_) if self.handler.settings.batch.is_some() => {
+                tracing::debug!(%job, %event, handler, attempt, max_attempts, error, "the job is {next}, and charged nothing");
+            }
+            Next::Snooze(_) => {
+                tracing::info!(%job, %event, handler, attempt, max_attempts, error, "the job is {next}, and charged nothing");
+            }
+            _ => {
+                tracing::warn!(%job, %event, handler, attempt, max_attempts, error, "an execution failed; the job is {next}");
+            }
         }
         self.unsettled(next, Some(error.clone()), started)
     }

@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use outbox_core::batch::BatchOutcomes;
+use outbox_core::transition::Next;
 use outbox_core::{Delivery, Item, JobId};
 use tracing::Span;
 use uuid::Uuid;
 
 use super::run::{Execution, Ran};
+use super::settle::Settlement;
 use crate::executing::Executing;
 use crate::scope::Scope;
 
@@ -58,5 +60,18 @@ async fn call(called: &[Execution], started: Instant) -> Vec<((JobId, Uuid), Ran
         };
         (one.job.key(), ran)
     });
-    came_to.collect()
+    let came_to: Vec<_> = came_to.collect();
+    tell_of_those_put_off(first.handler.name, &came_to);
+    came_to
+}
+
+/// One line for all of them: where what they need is away, that is all of many batches.
+fn tell_of_those_put_off(handler: &str, came_to: &[((JobId, Uuid), Ran)]) {
+    let put_off = came_to.iter().filter_map(|(_, ran)| match ran {
+        Ran::Unsettled(Settlement { next: Next::Snooze(delay), error: Some(error), .. }) => Some((*delay, error)),
+        _ => None,
+    });
+    let Some((delay, error)) = put_off.clone().max_by_key(|(delay, _)| *delay) else { return };
+    let jobs = put_off.count();
+    tracing::info!(handler, jobs, error, "jobs of a batch are put off for up to {delay:.1?}, and charged nothing");
 }

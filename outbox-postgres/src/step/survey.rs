@@ -34,7 +34,8 @@ impl fmt::Display for Unclaimed {
             return write!(
                 f,
                 "{waiting} {jobs} `{job_type}` (version {version}) {wait}, and nobody runs that handler: deploy it, or say \
-                 `aliases(\"{job_type}\")` at its new name"
+                 `aliases(\"{job_type}\")` at its new name; if it is gone for good, `outbox.retire(\"{job_type}\")` keeps more from coming, and \
+                 `outbox.cancel(job, ..)` ends one that waits"
             );
         }
         let taken: Vec<_> = taken.iter().map(ToString::to_string).collect();
