@@ -1,5 +1,6 @@
 //! The settings of an ingest.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::ingest::{Ingest, Settings};
@@ -12,8 +13,8 @@ pub struct IngestBuilder<S> {
     settings: Settings,
 }
 
-/// A setting that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// A setting that cannot be. Its `Debug` is its text, which is what a `main` that returns it prints.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
     /// Nothing would ever be taken, or all of it at once.
@@ -25,6 +26,12 @@ pub enum SettingError {
     /// A time that cannot be.
     #[error("{0}")]
     Time(&'static str),
+}
+
+impl fmt::Debug for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl<S: Source> IngestBuilder<S> {

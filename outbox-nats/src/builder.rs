@@ -12,9 +12,10 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::answer::ACK_TIMEOUT;
 use crate::certificates::Certificates;
-use crate::inquiry::Inquiry;
+use crate::inquiry::{Inquiry, Of};
 use crate::nats::Nats;
-use crate::supervise::supervise;
+use crate::servers;
+use crate::supervise::Supervised;
 use crate::topology::Topology;
 
 /// How long a server that says nothing is believed to be there, twice over.
@@ -31,8 +32,8 @@ pub struct NatsBuilder {
     certificates: Certificates,
 }
 
-/// A transport that cannot be.
-#[derive(Debug, thiserror::Error)]
+/// A transport that cannot be. Its `Debug` is its text, which is what a `main` that returns it prints.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum NatsError {
     /// The URL, a certificate or a key. The text holds neither.
@@ -105,23 +106,36 @@ impl NatsBuilder {
         let (heard, events) = unbounded_channel();
         let client = self.certificates.add_to(self.client);
         let link = Link::new();
-        let inquiry = Inquiry::new(self.name.clone(), self.servers.clone(), client.clone(), link.clone());
+        let shown = servers::shown(&self.servers);
+        let inquiry =
+            Inquiry::new(Of::Destination, self.name.clone(), self.servers.clone(), client.clone(), link.clone());
         let options = client.retry_on_initial_connect().max_reconnects(None).event_callback(move |event| {
             // Nobody listens any more when the transport is gone.
             let _ = heard.send(event);
             std::future::ready(())
         });
-        let servers: Vec<&str> = self.servers.split(',').map(str::trim).collect();
-        // The kind only: the source may quote the URL, and the URL hold a password.
-        let client = options.connect(servers).await.map_err(|error| NatsError::Settings(error.kind().to_string()))?;
+        let client = options.connect(servers::each(&self.servers)).await.map_err(|error| servers::refused(&error))?;
         let context = ContextBuilder::new()
             .timeout(Duration::from_secs(10))
             .ack_timeout(ACK_TIMEOUT)
             .max_ack_inflight(MOST_WAITED_FOR)
             .build(client);
-        let task = supervise(self.name.clone(), context.clone(), self.topology, link.clone(), events, inquiry);
-        let supervisor = tokio::spawn(task).abort_handle();
-        Ok(Nats { name: self.name, context, link, supervisor })
+        let supervised = Supervised {
+            name: self.name.clone(),
+            servers: shown.clone(),
+            context: context.clone(),
+            topology: self.topology,
+            link: link.clone(),
+            inquiry,
+        };
+        let supervisor = tokio::spawn(supervised.run(events)).abort_handle();
+        Ok(Nats { name: self.name, servers: shown, context, link, supervisor })
+    }
+}
+
+impl fmt::Debug for NatsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why there is no connection: the client tells of it as `IO error`, whatever it is.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::{ClientError, ConnectErrorKind, ConnectOptions};
@@ -8,24 +9,36 @@ use outbox_relay::{Link, what_to_do_about_certificates};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
+use crate::servers;
+use crate::telling::Telling;
+
 /// How often it is asked for.
 const EVERY: Duration = Duration::from_secs(5);
 /// How long one attempt may take.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// Whose connection it is, as its log lines say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    Destination,
+    Source,
+}
+
 /// Connects once, apart from the client that goes on trying, for the reason that the attempt ends with.
 pub(crate) struct Inquiry {
+    of: Of,
     name: String,
     servers: String,
     options: ConnectOptions,
     link: Link,
     last: Option<(Instant, AbortHandle)>,
+    telling: Arc<Mutex<Telling>>,
 }
 
 impl Inquiry {
     /// `options` as they are without a callback, which would hear of this attempt too.
-    pub(crate) fn new(name: String, servers: String, options: ConnectOptions, link: Link) -> Self {
-        Self { name, servers, options, link, last: None }
+    pub(crate) fn new(of: Of, name: String, servers: String, options: ConnectOptions, link: Link) -> Self {
+        Self { of, name, servers, options, link, last: None, telling: Arc::default() }
     }
 
     /// Whether it is an error that says nothing, and whose reason the link will be told.
@@ -38,13 +51,19 @@ impl Inquiry {
         asks
     }
 
+    /// The connection stands: the next error is a new one.
+    pub(crate) fn ended(&self) {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner).ended();
+    }
+
     /// Asks, unless it has a moment ago.
     fn ask(&mut self) {
         if self.last.as_ref().is_some_and(|(asked, _)| asked.elapsed() < EVERY) {
             return;
         }
-        let (name, link, options) = (self.name.clone(), self.link.clone(), self.options.clone());
-        let servers: Vec<String> = self.servers.split(',').map(|server| server.trim().to_owned()).collect();
+        let (of, name, link, options) = (self.of, self.name.clone(), self.link.clone(), self.options.clone());
+        let (addresses, telling) = (servers::shown(&self.servers), Arc::clone(&self.telling));
+        let servers: Vec<String> = servers::each(&self.servers).into_iter().map(str::to_owned).collect();
         let asking = tokio::spawn(async move {
             if let Ok(Err(error)) = timeout(LIMIT, options.connect(servers)).await
                 && !link.is_up()
@@ -52,8 +71,23 @@ impl Inquiry {
                 && matches!(error.kind(), ConnectErrorKind::Io | ConnectErrorKind::Tls)
             {
                 let error = what_to_do_about_certificates(error.to_string());
-                tracing::warn!(destination = name, error, "there is no connection");
-                link.heard(error);
+                // No panic can leave it half written.
+                if telling.lock().unwrap_or_else(PoisonError::into_inner).is_due(&error, Instant::now()) {
+                    match of {
+                        Of::Destination => {
+                            tracing::warn!(
+                                destination = name,
+                                servers = addresses,
+                                error,
+                                "there is no connection to NATS"
+                            );
+                        }
+                        Of::Source => {
+                            tracing::warn!(source = name, servers = addresses, error, "there is no connection to NATS");
+                        }
+                    }
+                }
+                link.heard(format!("no connection to {addresses}: {error}"));
             }
         });
         self.last = Some((Instant::now(), asking.abort_handle()));

@@ -6,8 +6,10 @@ mod certificates;
 mod headers;
 mod inquiry;
 mod nats;
+mod servers;
 mod source;
 mod supervise;
+mod telling;
 mod topology;
 
 pub use async_nats;

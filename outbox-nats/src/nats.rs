@@ -18,6 +18,8 @@ use crate::headers::headers;
 /// It connects by itself, in the beginning and again, for as long as it lives. It publishes nothing by itself: only a relay can.
 pub struct Nats {
     pub(crate) name: String,
+    /// Host and port of the servers.
+    pub(crate) servers: String,
     pub(crate) context: Context,
     pub(crate) link: Link,
     pub(crate) supervisor: AbortHandle,
@@ -89,7 +91,7 @@ impl Nats {
 
     fn unreachable(&self) -> NotConfirmed {
         let why = self.link.status().last_error;
-        NotConfirmed::Unreachable(why.unwrap_or_else(|| "there is no connection".to_owned()))
+        NotConfirmed::Unreachable(why.unwrap_or_else(|| format!("there is no connection to {}", self.servers)))
     }
 }
 

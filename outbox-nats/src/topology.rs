@@ -27,7 +27,7 @@ pub enum Topology {
 #[non_exhaustive]
 pub enum TopologyError {
     /// It is not there, or may not be made.
-    #[error("the stream `{stream}`: {reason}")]
+    #[error("the stream `{stream}`: {reason}; make it, or name another by `.check(..)`, or say `.declare(..)`")]
     Stream {
         /// Its name.
         stream: String,
@@ -38,7 +38,7 @@ pub enum TopologyError {
     #[error("the stream `{0}` has `no_ack`, so nothing would ever be confirmed: take that off it")]
     NoAck(String),
     /// The server does not answer.
-    #[error("the server did not answer about the stream `{0}` within {LIMIT:?}")]
+    #[error("the server did not answer about the stream `{0}` within {LIMIT:?}: is JetStream switched on there?")]
     Timeout(String),
 }
 

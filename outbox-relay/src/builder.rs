@@ -1,5 +1,6 @@
 //! The settings of a relay.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::circuit::Limits;
@@ -14,8 +15,8 @@ pub struct RelayBuilder<T> {
     settings: Settings,
 }
 
-/// A setting that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// A setting that cannot be. Its `Debug` is its text, which is what a `main` that returns it prints.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
     /// CloudEvents requires a URI reference.
@@ -30,6 +31,12 @@ pub enum SettingError {
     /// A time of zero, or one that does not fit the others.
     #[error("{0}")]
     Time(&'static str),
+}
+
+impl fmt::Debug for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl<T: Transport> RelayBuilder<T> {

@@ -187,6 +187,11 @@ impl Circuit {
         self.under_way
     }
 
+    /// How many pauses there were.
+    pub(crate) fn pauses(&self) -> u64 {
+        self.epoch
+    }
+
     pub(crate) fn failures(&self) -> u32 {
         self.failures
     }

@@ -22,6 +22,8 @@ mod message;
 mod meters;
 mod relay;
 mod route;
+#[cfg(any(test, feature = "testing"))]
+mod said;
 mod status;
 mod transport;
 
@@ -54,7 +56,8 @@ pub use self::{
 /// ```
 ///
 /// What follows the transport are options of [`subscriber`](outbox::subscriber): `max_attempts = 12` for what a broker refuses. An outage is
-/// charged to no attempt. Two relays of one transport type need two types: wrap one.
+/// charged to no attempt. Two relays of one transport type need two types: wrap one. How a relay is run is its own matter: `concurrency`,
+/// `timeout` and `idempotent` are said already.
 #[macro_export]
 macro_rules! relay {
     ($name:tt, event = $event:tt, transport = $transport:ty $(, $($option:tt)*)?) => {
@@ -76,5 +79,28 @@ macro_rules! relay {
                 Ok(())
             }
         };
+    };
+    ($name:tt, events = $($rest:tt)*) => {
+        ::core::compile_error!(
+            "a relay has one `event`, which may be a pattern: write `relay!(\"shop.relay\", event = \"order.*\", transport = Nats)`, and a relay for \
+             each other pattern"
+        );
+    };
+    ($name:tt, event = $event:tt $(,)?) => {
+        ::core::compile_error!(
+            "a relay says over which transport it sends: write `relay!(\"shop.relay\", event = \"order.*\", transport = Nats)`, with \
+             `outbox_nats::Nats`, `outbox_amqp::Amqp` or a type of yours"
+        );
+    };
+    ($name:tt, transport = $($rest:tt)*) => {
+        ::core::compile_error!(
+            "a relay says which events before it says the transport: write `relay!(\"shop.relay\", event = \"order.*\", transport = Nats)`"
+        );
+    };
+    ($($any:tt)*) => {
+        ::core::compile_error!(
+            "a relay is its stored name, which events, and over which transport, in this order: write \
+             `relay!(\"shop.relay\", event = \"order.*\", transport = Nats)`"
+        );
     };
 }

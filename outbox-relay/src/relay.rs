@@ -215,7 +215,10 @@ impl<T: Transport> Turn<'_, T> {
             self.relay.0.turn.notify_one();
             self.relay.0.turn.notify_one();
         } else {
-            tracing::info!(destination = self.relay.0.transport.destination(), "the broker answers again");
+            tracing::info!(
+                destination = self.relay.0.transport.destination(),
+                "the broker answers again, and events go"
+            );
             self.relay.0.turn.notify_waiters();
         }
     }
@@ -248,10 +251,18 @@ impl<T: Transport> Turn<'_, T> {
     /// Those who wait learn of the pause.
     fn opened(&self, why: &str) {
         let relay = self.relay;
-        let pause = relay.circuit().pauses_for(Instant::now());
-        let is_first = lock(&relay.0.counts).told_of(pause.is_some(), why);
-        if is_first {
-            tracing::warn!(destination = relay.0.transport.destination(), why, "the broker is left alone for a while");
+        let (pauses, again_in) = {
+            let circuit = relay.circuit();
+            (circuit.pauses(), circuit.pauses_for(Instant::now()))
+        };
+        let is_first = lock(&relay.0.counts).told_of(pauses, why);
+        if let Some(again_in) = again_in.filter(|_| is_first) {
+            let destination = relay.0.transport.destination();
+            tracing::warn!(
+                destination,
+                why,
+                "nothing is sent to the broker for {again_in:.1?}; its events wait, and are charged nothing"
+            );
         }
         relay.0.turn.notify_waiters();
     }

@@ -47,7 +47,8 @@ pub(crate) struct Counts {
     unreachable: u64,
     failures_in_a_row: u64,
     pub(crate) last_error: Option<String>,
-    is_told: bool,
+    /// The last pause that was told of, by its number.
+    told: u64,
 }
 
 impl Counts {
@@ -57,7 +58,6 @@ impl Counts {
                 self.confirmed += 1;
                 self.duplicates += u64::from(confirmed.is_duplicate);
                 self.failures_in_a_row = 0;
-                self.is_told = false;
                 return;
             }
             Err(NotConfirmed::NoAnswer(_) | NotConfirmed::Unreachable(_)) => self.unreachable += 1,
@@ -67,10 +67,10 @@ impl Counts {
         self.last_error = answer.as_ref().err().map(ToString::to_string);
     }
 
-    /// Whether an outage is to be told of: once, until something is confirmed again.
-    pub(crate) fn told_of(&mut self, is_open: bool, why: &str) -> bool {
-        let is_first = is_open && !self.is_told;
-        self.is_told |= is_open;
+    /// Whether this pause is to be told of: once each, however many messages met it.
+    pub(crate) fn told_of(&mut self, pause: u64, why: &str) -> bool {
+        let is_first = pause > self.told;
+        self.told = self.told.max(pause);
         self.last_error = Some(why.to_owned());
         is_first
     }

@@ -16,7 +16,8 @@ use super::consume::{Consuming, Standing};
 use super::consumer::Consumer;
 use crate::builder::{NatsError, PING};
 use crate::certificates::Certificates;
-use crate::inquiry::Inquiry;
+use crate::inquiry::{Inquiry, Of};
+use crate::servers;
 
 /// Longest that the server may take to answer about a stream or a consumer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -94,10 +95,13 @@ impl NatsSourceBuilder {
         let (standing, stands) = watch::channel(Standing::default());
         let client = self.certificates.add_to(self.client);
         let name = self.name.unwrap_or_else(|| self.consumer.durable.clone());
-        let (heard, inquiry) =
-            (link.clone(), Inquiry::new(name.clone(), self.servers.clone(), client.clone(), link.clone()));
-        let inquiry = std::sync::Mutex::new(inquiry);
+        let shown = servers::shown(&self.servers);
+        let inquiry = Inquiry::new(Of::Source, name.clone(), self.servers.clone(), client.clone(), link.clone());
+        let (heard, inquiry) = (link.clone(), std::sync::Mutex::new(inquiry));
         let events = move |event| {
+            if matches!(event, Event::Connected) {
+                inquiry.lock().unwrap_or_else(PoisonError::into_inner).ended();
+            }
             standing.send_modify(|standing| match &event {
                 Event::Connected => *standing = Standing { is_up: true, connections: standing.connections + 1 },
                 Event::Disconnected | Event::Closed => standing.is_up = false,
@@ -111,13 +115,12 @@ impl NatsSourceBuilder {
             std::future::ready(())
         };
         let options = client.retry_on_initial_connect().max_reconnects(None).event_callback(events);
-        let servers: Vec<&str> = self.servers.split(',').map(str::trim).collect();
-        // The kind only: the source may quote the URL, and the URL hold a password.
-        let client = options.connect(servers).await.map_err(|error| NatsError::Settings(error.kind().to_string()))?;
+        let client = options.connect(servers::each(&self.servers)).await.map_err(|error| servers::refused(&error))?;
         let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
         let (sender, deliveries) = mpsc::channel(self.ahead);
         let consuming = Consuming {
             name: name.clone(),
+            servers: shown,
             client,
             context,
             consumer: self.consumer,

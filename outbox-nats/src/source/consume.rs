@@ -9,13 +9,12 @@ use futures_util::StreamExt as _;
 use outbox_ingest::Delivery;
 use outbox_relay::Link;
 use tokio::sync::{mpsc, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::consumer::Consumer;
 use super::message::delivery;
+use crate::telling::{Pauses, Telling};
 
-/// How long a consumer that is not as it should be is left alone, and up to half as long again by chance.
-const PAUSE: Duration = Duration::from_secs(1);
 /// The server says so often that there is nothing: one that is silent for twice as long is not there.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long one request for messages stands.
@@ -31,6 +30,8 @@ pub(super) struct Standing {
 
 pub(super) struct Consuming {
     pub(super) name: String,
+    /// Host and port of the servers.
+    pub(super) servers: String,
     pub(super) client: Client,
     pub(super) context: Context,
     pub(super) consumer: Consumer,
@@ -43,6 +44,7 @@ pub(super) struct Consuming {
 impl Consuming {
     /// Until it is aborted, or nobody receives.
     pub(super) async fn run(mut self) {
+        let (mut telling, mut pauses) = (Telling::default(), Pauses::default());
         while !self.deliveries.is_closed() {
             let Ok(standing) = self.stands.wait_for(|standing| standing.is_up).await.map(|standing| *standing) else {
                 return;
@@ -52,10 +54,22 @@ impl Consuming {
                 () = gone(self.stands.clone(), standing) => "the connection is lost".to_owned(),
                 why = self.consume() => why,
             };
-            tracing::warn!(source = self.name, why = ended, "nothing is consumed");
+            if self.link.is_up() {
+                // It was consumed from until now, so this is another matter than the last one.
+                telling.ended();
+                pauses.ended();
+            }
+            if telling.is_due(&ended, Instant::now()) {
+                tracing::warn!(
+                    source = self.name,
+                    servers = self.servers,
+                    why = ended,
+                    "nothing is consumed; it is tried again and again"
+                );
+            }
             self.link.disconnected(ended);
-            // A connection that is lost is waited for above; anything else is looked at again in a moment.
-            let pause = PAUSE.mul_f64(1.0 + rand::random::<f64>() / 2.0);
+            // A connection that is lost is waited for above; anything else is looked at again in a moment, up to half of it later by chance.
+            let pause = pauses.next().mul_f64(1.0 + rand::random::<f64>() / 2.0);
             if self.stands.borrow().is_up {
                 sleep(pause).await;
             }
@@ -68,7 +82,7 @@ impl Consuming {
             Ok(messages) => messages,
             Err(why) => return why,
         };
-        tracing::info!(source = self.name, "consuming");
+        tracing::info!(source = self.name, servers = self.servers, "consuming");
         self.link.connected();
         loop {
             match messages.next().await {

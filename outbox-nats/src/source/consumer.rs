@@ -22,7 +22,7 @@ pub(super) struct Consumer {
 #[non_exhaustive]
 pub enum ConsumerError {
     /// The stream is not there.
-    #[error("the stream `{stream}`: {reason}")]
+    #[error("the stream `{stream}`: {reason}; its producer makes it, or the name is another")]
     Stream {
         /// Its name.
         stream: String,
@@ -30,7 +30,7 @@ pub enum ConsumerError {
         reason: String,
     },
     /// The consumer is not there, or may not be made.
-    #[error("the consumer `{consumer}` of the stream `{stream}`: {reason}")]
+    #[error("the consumer `{consumer}` of the stream `{stream}`: {reason}; make it, or say `.declare(..)`")]
     Consumer {
         /// The stream.
         stream: String,
@@ -48,7 +48,7 @@ pub enum ConsumerError {
     )]
     GivesUp(String, i64),
     /// The server does not answer.
-    #[error("the server did not answer about the consumer `{0}` within {LIMIT:?}")]
+    #[error("the server did not answer about the consumer `{0}` within {LIMIT:?}: is JetStream switched on there?")]
     Timeout(String),
 }
 

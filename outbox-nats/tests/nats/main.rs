@@ -3,6 +3,7 @@
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations, reason = "tests")]
 #![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod logs;
 mod outage;
 mod refused;
 mod relay;

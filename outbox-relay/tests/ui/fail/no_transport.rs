@@ -1,0 +1,9 @@
+#[path = "../transport.rs"]
+#[allow(dead_code)]
+mod transport;
+#[allow(unused_imports)]
+use transport::Nats;
+
+outbox_relay::relay!("shop.relay", event = "order.*");
+
+fn main() {}
