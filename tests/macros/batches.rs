@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outbox::prelude::*;
-use outbox::{BatchJob, BatchOutcomes, Metadata};
+use outbox::{BatchItem, BatchJob, BatchOutcomes, Metadata};
 use outbox_core::{Delivery, Envelope, Item, Outcome, TypeMap, Verdict};
 
 use crate::events::SaleMade;
@@ -37,6 +37,13 @@ async fn named(sales: Batch<Envelope>) -> HandlerResult {
         }
     }
     Ok(())
+}
+
+/// Undecoded and not copied: all jobs of an event share its envelope in memory.
+#[subscriber(event = "sale.*", name = "batches.shared", idempotent = "only compares")]
+async fn shared(sales: Batch<Arc<Envelope>>) -> Vec<Result<(), String>> {
+    let is_shared = |sale: &BatchItem<Arc<Envelope>>| std::ptr::eq(&raw const ***sale, sale.envelope());
+    sales.iter().map(|sale| if is_shared(sale) { Ok(()) } else { Err("a copy".to_owned()) }).collect()
 }
 
 #[subscriber(job = "batches.mail", idempotent = "does nothing")]
@@ -114,6 +121,12 @@ async fn an_item_of_which_nothing_is_said_takes_what_the_function_returns() {
     let (all, each) = run("batches.named", &TypeMap::default(), &[SOLD, &long]).await;
     let discarded = Outcome::Failed { verdict: Verdict::Discard, error: "too long".to_owned() };
     assert_eq!((all, each), (Outcome::Done, vec![None, Some(discarded)]));
+}
+
+#[tokio::test]
+async fn a_batch_of_shared_envelopes_copies_none() {
+    let (outcome, said) = run("batches.shared", &TypeMap::default(), &[SOLD, "no json"]).await;
+    assert_eq!((outcome, said), (Outcome::Done, vec![Some(Outcome::Done), Some(Outcome::Done)]));
 }
 
 /// S0-32: a unit test makes a batch, and reads what was said of each.
