@@ -76,8 +76,8 @@ impl Scope {
         self.published.load(Ordering::Relaxed)
     }
 
-    pub(crate) async fn run<F: Future>(&self, future: F) -> F::Output {
-        SCOPE.scope(self.clone(), future).await
+    pub(crate) fn run<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        SCOPE.scope(self.clone(), future)
     }
 }
 

@@ -68,12 +68,17 @@ pub(crate) struct Report {
 
 impl Report {
     /// Runs one job. The slot is held until its outcome is handed over: a database that does not keep up slows the claims down.
-    pub(crate) async fn of(self, slot: Slot, execution: Execution) {
-        let job = execution.job.key();
-        let span = execution.span();
-        let ran = execution.run().instrument(span).await;
-        self.hand_over(&slot, job, ran).await;
-        drop(slot);
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an `async fn` would hold its arguments twice, and there is one of these for each job"
+    )]
+    pub(crate) fn of(self, slot: Slot, execution: Execution) -> impl Future<Output = ()> + Send {
+        async move {
+            let span = execution.span();
+            let ran = execution.run().instrument(span).await;
+            self.hand_over(&slot, execution.job.key(), ran).await;
+            drop(slot);
+        }
     }
 
     /// Runs many in one call, and hands over the outcome of each.
@@ -91,17 +96,13 @@ impl Report {
         }
         match ran {
             Ran::Unsettled(settlement) => {
-                if let Err(TrySendError::Full(settlement)) = self.outcomes.try_send(settlement) {
-                    slot.returned();
-                    drop(self.outcomes.send(settlement).await);
-                }
-                if slot.risk == Risk::Alone {
-                    slot.returned();
-                    // The next one that has to run alone may take the process down, and this one must not be charged for it.
-                    tokio::select! {
-                        () = self.in_hand.until_settled(job) => {}
-                        () = self.signals.kill.cancelled() => {}
-                    }
+                let unsent = match self.outcomes.try_send(settlement) {
+                    Err(TrySendError::Full(settlement)) => Some(settlement),
+                    Ok(()) | Err(TrySendError::Closed(_)) => None,
+                };
+                if unsent.is_some() || slot.risk == Risk::Alone {
+                    // Boxed, because it is seldom, and each execution's task would be so much larger.
+                    Box::pin(self.wait(slot, job, unsent)).await;
                 }
             }
             Ran::Committed { published } => {
@@ -113,6 +114,21 @@ impl Report {
             Ran::LeaseLost => {
                 self.in_hand.settled([job]);
                 tracing::warn!(job = %job.0, refused = "settle_tx", "lease lost: the effect was rolled back, because the job is no longer held under its claim");
+            }
+        }
+    }
+
+    /// No handler holds the slot any more, and it is not free either.
+    async fn wait(&self, slot: &Slot, job: (JobId, Uuid), unsent: Option<Settlement>) {
+        slot.returned();
+        if let Some(settlement) = unsent {
+            drop(self.outcomes.send(settlement).await);
+        }
+        if slot.risk == Risk::Alone {
+            // The next one that has to run alone may take the process down, and this one must not be charged for it.
+            tokio::select! {
+                () = self.in_hand.until_settled(job) => {}
+                () = self.signals.kill.cancelled() => {}
             }
         }
     }

@@ -116,7 +116,7 @@ impl Execution {
     }
 
     /// Runs it. Never panics, whatever the handler does.
-    pub(crate) async fn run(self) -> Ran {
+    pub(crate) async fn run(&self) -> Ran {
         let started = Instant::now();
         let Some(_under_way) = Executing::begin(&self.outbox, self.job.job_id) else { return self.put_off(started) };
         if let Some(ran) = self.without_a_call(started) {
@@ -174,7 +174,7 @@ impl Execution {
     }
 
     /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
-    async fn run_in_transaction(self, started: Instant) -> Ran {
+    async fn run_in_transaction(&self, started: Instant) -> Ran {
         let hand_over = &self.outbox.inner().hand_over;
         let acquired = tokio::select! {
             // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
