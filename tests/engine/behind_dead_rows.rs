@@ -94,11 +94,11 @@ async fn claims_pass_over_dead_rows_once_a_look() {
     eventually("it has claimed a hundred times, idle for most of them", hundred).await;
     let (last, after) = read(&floor, &proxy).await;
     // One that had begun before, and one whose scans are counted in advance.
-    let passes = passed() - passed_before + 2;
+    let seen = passed() - passed_before + 2;
     let (claims, read) = (last - first, after - before);
     assert!(
-        read <= passes * (DEAD + 1_000) + claims * 1_000,
-        "{read} entries in {claims} claims and {passes} passes, of {DEAD} dead rows"
+        read <= seen * (DEAD + 1_000) + claims * 1_000,
+        "{read} entries in {claims} claims and {seen} passes, of {DEAD} dead rows"
     );
     drop(snapshot);
     worker.stop().await;
