@@ -72,7 +72,7 @@ The project's own commands. None needs a database to be there.
                                       Measure outbox and the least SQL that does the same, in turns on one server with
                                       durable settings, and say which targets are met. Builds with --release.
                                       --peers: other libraries take part, too; see benches/peers.
-                                      --relay [--broker nats|rabbitmq] [--rounds 5] [--events 20000]: instead, the relay
+                                      --relay [--broker nats|rabbitmq] [--rounds 5] [--events 100000]: instead, the relay
                                       beside the same client that publishes with confirms from memory.
                                       --help: the other arguments.
   cargo xtask previous                Build the release that tests/previous/released.toml names too, and run it on the
