@@ -50,9 +50,9 @@ impl<'a> FromDelivery<'a> for Seen {
     fn from_delivery(delivery: &mut Delivery<'a>) -> Result<Self, BoxError> {
         let State(ledger) = State::<Ledger>::from_delivery(delivery)?;
         let item = delivery.item();
-        let (source, attempt, key) = (item.envelope.id.as_uuid(), item.attempt, item.key.to_string());
+        let (source, attempt, key) = (item.envelope.id.as_uuid(), item.attempt, item.key().to_string());
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        let handler = key.split_once(':').map_or("", |(_, handler)| handler).to_owned();
+        let handler = item.handler.to_owned();
         ledger.say(Entry::Started { run, handler, source, key: key.clone(), attempt });
         Ok(Self { ledger, run, how: How::Dropped, source, attempt, key })
     }
