@@ -25,7 +25,7 @@ const LEAST_KEPT: Duration = Duration::from_hours(24);
 const LARGEST_ANSWER: usize = 16 * 1024;
 
 /// Why there are no webhooks by these settings.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
     /// The schema is no plain name.

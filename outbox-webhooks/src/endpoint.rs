@@ -134,7 +134,7 @@ impl EndpointChange {
 }
 
 /// Why nothing was done to an endpoint. All but its `Database` leave a transaction usable.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
     /// Nothing can be delivered to the URL.

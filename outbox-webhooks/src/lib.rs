@@ -37,6 +37,8 @@ mod event;
 #[cfg(feature = "sender")]
 mod fan_out;
 #[cfg(feature = "sender")]
+mod for_people;
+#[cfg(feature = "sender")]
 mod id;
 #[cfg(feature = "sender")]
 mod judge;

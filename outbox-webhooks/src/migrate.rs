@@ -16,7 +16,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 const MIGRATIONS: [(i32, &str); 1] = [(1, include_str!("../migrations/0001_webhook.sql"))];
 
 /// Why the tables are not there.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrateError {
     /// The schema is no plain name.

@@ -10,7 +10,7 @@ use crate::id::DeliveryId;
 use crate::webhooks::Webhooks;
 
 /// Why a delivery is not sent once more. All but `Database` and `Enqueue` leave the transaction usable.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RedeliverError {
     /// There is no open transaction, and job and delivery are to commit together.

@@ -13,6 +13,7 @@ use outbox_testing::server::URL_VARIABLES;
 use super::copy::Copy;
 use super::entry::{Edit, Entry};
 use crate::child::Running;
+use crate::workspace;
 
 /// A test that has not ended by then waits for something that will not come: that is a way to notice too.
 const LIMIT: Duration = Duration::from_mins(3);
@@ -87,7 +88,7 @@ impl Trials {
     }
 
     fn cargo(&self, which: &[String]) -> Command {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut cargo = workspace::program();
         cargo.current_dir(&self.copy.folder).arg("test").args(which).stdin(Stdio::null());
         cargo.env("CARGO_TARGET_DIR", &self.copy.target).env(URL_VARIABLES[0], &self.server);
         cargo

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::artifacts;
-use crate::workspace::{metadata, root};
+use crate::workspace::{self, metadata, root};
 
 /// Both programs, and what the release is called.
 pub(super) struct Programs {
@@ -66,7 +66,7 @@ fn build(library: &Path, folder: &Path, which: &str) -> Result<PathBuf, Box<dyn 
     fs::copy(program.join("src/main.rs"), package.join("src/main.rs"))?;
     // The versions that the library was tested with.
     fs::copy(library.join("Cargo.lock"), package.join("Cargo.lock"))?;
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = workspace::program();
     cargo
         .args(["build", "--message-format=json-render-diagnostics", "--manifest-path"])
         .arg(package.join("Cargo.toml"));

@@ -43,6 +43,14 @@ impl Kind {
             Self::Rabbitmq => "RabbitMQ",
         }
     }
+
+    /// How long it takes to start.
+    pub(crate) fn takes(self) -> &'static str {
+        match self {
+            Self::Nats => "that takes a moment",
+            Self::Rabbitmq => "that takes some seconds, and more than a minute on a busy machine",
+        }
+    }
 }
 
 impl Arguments {

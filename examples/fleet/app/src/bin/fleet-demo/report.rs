@@ -7,6 +7,9 @@ use serde::Serialize;
 use crate::facts::{Drift, Facts, Kills, Outage, Quarantine, Replay, Versions};
 use crate::proof::{Check, Proof};
 
+/// Commands that the play gives itself, beside those of the load: `acts::trace` and `acts::quarantine` sell a policy each.
+const OF_THE_PLAY: u32 = 2;
+
 /// Everything that a run came to.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -75,14 +78,20 @@ impl Report {
 
     fn write(&self, page: &mut String) -> std::fmt::Result {
         let Facts { answered, versions, outage, kills, quarantine, drift, replay, trace } = &self.facts;
-        writeln!(page, "\nThe way of one sale, trace {}\n", trace.trace())?;
+        writeln!(
+            page,
+            "\nThe way of one sale, trace {}: below each step what it set in motion, by when that began\n",
+            trace.trace()
+        )?;
+        writeln!(page, "  {:<64}{:>13} {:>12}", "", "began after", "took")?;
         writeln!(page, "{}", trace.text())?;
         let mut line = |what: &str, text: String| writeln!(page, "{what:<12}{text}");
         line(
             "commands",
             format!(
-                "{} carried out in {:.0} s, {} refused; {} asked again, because no answer came",
-                answered.commands, self.seconds, answered.refused, answered.unanswered
+                "{} carried out in {:.0} s, {} refused; {} asked again, because no answer came; and {} of the play's own, which make a fact each too \
+                 (the sale that is traced, and the one of version 3)",
+                answered.commands, self.seconds, answered.refused, answered.unanswered, OF_THE_PLAY
             ),
         )?;
         line(

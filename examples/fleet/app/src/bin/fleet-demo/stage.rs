@@ -62,7 +62,9 @@ impl Stage {
         policy: String,
         billing: String,
     ) -> anyhow::Result<Self> {
-        let broker = BrokerServer::start(arguments.broker).await;
+        let kind = arguments.broker;
+        narrator.tell(&format!("starting a {} of this run's own; {}", kind.name(), kind.takes()));
+        let broker = narrator.while_waiting("until the broker listens", BrokerServer::start(kind)).await;
         Ok(Self {
             policy: Side::open(policy).await?,
             billing: Side::open(billing).await?,

@@ -62,6 +62,7 @@ impl Tree {
         let what = format!("{lead}{:<8} {}", span.service, what_of(span));
         // Writing to a String does not fail.
         let _ = writeln!(text, "  {what:<64}{at:>10.1} ms {:>9.1} ms", millis(span.took));
+        // In order of their beginning, as all of them are.
         let children: Vec<_> = self.spans.iter().filter(|other| other.parent == span.span).collect();
         for (place, child) in children.iter().enumerate() {
             let is_last = place + 1 == children.len();
@@ -102,6 +103,23 @@ mod tests {
             began,
             took: 1_500,
         }
+    }
+
+    /// What one step set in motion stands below it by when it began, in whichever order and by whichever service it was written down.
+    #[test]
+    fn what_is_below_a_step_is_in_order_of_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["policy", "billing"].map(|name| folder.path().join(name));
+        let write = |file: &PathBuf, spans: &[SpanRecord]| {
+            let lines = spans.iter().map(|span| serde_json::to_string(span).unwrap() + "\n");
+            std::fs::write(file, lines.collect::<String>()).unwrap();
+        };
+        let (third, first) = (span("policy", "third", "d", "a", 4_000), span("policy", "first", "b", "a", 2_000));
+        write(&files[0], &[third, first, span("policy", "request", "a", "client", 1_000)]);
+        write(&files[1], &[span("billing", "second", "c", "a", 3_000)]);
+        let text = Tree::read(&files, 7).unwrap().text();
+        let order: Vec<_> = ["request", "first", "second", "third"].map(|name| text.find(name).unwrap()).into();
+        assert!(order.is_sorted(), "{text}");
     }
 
     /// Spans of both services make one tree, whose root is the request; one whose parent is lost would be a second root.

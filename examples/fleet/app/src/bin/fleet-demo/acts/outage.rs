@@ -22,7 +22,8 @@ pub(crate) async fn outage(stage: &mut Stage) -> anyhow::Result<Outage> {
                    where job_type = 'policy.relay' and status = 'pending' and attempts > 0";
     found.charged = number(&stage.policy.pool, charged).await?;
     let waited = events(&stage.policy.pool, "policy.%").await?;
-    stage.broker.start_again().await;
+    stage.narrator.tell("the broker is started again");
+    stage.narrator.clone().while_waiting("until the broker listens again", stage.broker.start_again()).await;
     found.seconds = began.elapsed().as_secs_f64();
     stage.narrator.tell(&format!("the broker is back; {} facts wait for it", found.waiting));
     let back = Instant::now();
