@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Executor};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Notify, watch};
 use uuid::Uuid;
 
 use crate::error::told;
 use crate::lane::{Lane, LaneError};
 
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
+/// Longest that a NOTIFY waits for the claim of this process's own worker to come back.
+const OWN_CLAIM: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Wake {
@@ -27,6 +29,10 @@ pub(crate) struct Wake {
     origin: String,
     /// No NOTIFY at all: poll-only mode.
     silent: bool,
+    /// A worker of this process waits for a wake and has nothing under way: a kick makes it claim at once.
+    at_rest: AtomicBool,
+    /// Its claims that came back.
+    claimed: watch::Sender<()>,
     /// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
     debounce: Duration,
     wanted: AtomicBool,
@@ -43,6 +49,8 @@ impl Wake {
             channel,
             origin: Uuid::new_v4().simple().to_string(),
             silent,
+            at_rest: AtomicBool::new(false),
+            claimed: watch::Sender::new(()),
             debounce,
             wanted: AtomicBool::new(false),
             sender: Mutex::default(),
@@ -69,18 +77,44 @@ impl Wake {
         lane.run(NOTIFY_LIMIT, async |connection| connection.execute(AssertSqlSafe(text)).await.map(drop)).await
     }
 
-    /// Work has become due: wakes the local worker and the local live streams at once, and others by NOTIFY on the leading edge.
+    /// What a worker does until the next kick.
+    pub(crate) fn rests(&self, at_rest: bool) {
+        self.at_rest.store(at_rest, Ordering::Relaxed);
+    }
+
+    /// A claim has come back, whatever it brought.
+    pub(crate) fn claimed(&self) {
+        self.claimed.send_replace(());
+    }
+
+    /// Work has become due: wakes the local worker and the local live streams at once, and others by NOTIFY on the leading edge, which
+    /// waits a moment for the claim of a worker that was at rest here. What sends it, what runs it and what hears it would take the
+    /// processors from that claim.
     pub(crate) fn kick(self: &Arc<Self>) {
+        // Before the worker is woken, so that its claim is not missed.
+        let own = self.at_rest.load(Ordering::Relaxed).then(|| self.claimed.subscribe());
         self.local.notify_one();
         self.live.notify_one();
         if self.silent || self.wanted.swap(true, Ordering::SeqCst) {
             return;
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(notify(Arc::clone(self)));
+            let wake = Arc::clone(self);
+            runtime.spawn(async move {
+                behind(own).await;
+                notify(wake).await;
+            });
         } else {
             self.wanted.store(false, Ordering::Release);
         }
+    }
+}
+
+/// Until this process's own claim has come back, if one is about to be made, and not for long.
+async fn behind(own: Option<watch::Receiver<()>>) {
+    if let Some(mut own) = own {
+        // Late or gone, the others are told all the same.
+        let _ = tokio::time::timeout(OWN_CLAIM, own.changed()).await;
     }
 }
 
@@ -113,5 +147,25 @@ async fn notify(wake: Arc<Wake>) {
         if !wake.wanted.load(Ordering::SeqCst) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn others_are_told_behind_the_claim_of_a_worker_at_rest_and_without_it_all_the_same() {
+        let claims = watch::Sender::new(());
+        behind(None).await;
+        let own = claims.subscribe();
+        claims.send_replace(());
+        behind(Some(own)).await;
+        let began = tokio::time::Instant::now();
+        behind(Some(claims.subscribe())).await;
+        assert!(began.elapsed() >= OWN_CLAIM, "it waits for the claim");
+        let own = claims.subscribe();
+        drop(claims);
+        behind(Some(own)).await;
     }
 }

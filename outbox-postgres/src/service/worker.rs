@@ -64,6 +64,7 @@ impl Worker {
             config.profile.prefetch,
         );
         let signals = Signals::new(self.stop.clone(), self.kill.clone());
+        let wake = &self.outbox.inner().wake;
         let mut due = true;
         let mut asked = false;
         let mut underway = Underway::default();
@@ -81,6 +82,7 @@ impl Worker {
                 // The claimer takes one request at a time, and one only is under way.
                 asked = requests.try_send(wanted).is_ok();
             }
+            wake.rests(!asked && underway.len() == 0);
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(news) = slots.recv() => {
@@ -104,6 +106,7 @@ impl Worker {
                 _ = pulse.tick() => self.report(&mut underway, &dispatcher),
             }
         }
+        wake.rests(false);
         drop(requests);
         let mut back = dispatcher.take_waiting();
         // A claim under way is waited for: its jobs would otherwise stay held until the lease ends.
@@ -230,6 +233,7 @@ impl Claimer {
             let begin = self.floor.of(&asked.ranges);
             asked.floors.clone_from(&begin.floors);
             let jobs = self.claim(&asked, &begin, &mut reconnect).await;
+            self.outbox.inner().wake.claimed();
             if claimed.send(Answer { asked, jobs }).await.is_err() {
                 break;
             }
