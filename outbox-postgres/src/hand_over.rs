@@ -42,14 +42,13 @@ impl HandOver {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One that waits, else one of the pool.
-    pub(crate) async fn take(&self, pool: &PgPool) -> Result<Lent, sqlx::Error> {
-        // A pool that is closed gives none; those that wait here go back to it by themselves.
-        if !pool.is_closed()
-            && let Some((_, lent)) = self.waiting().connections.pop()
-        {
-            return Ok(lent);
-        }
+    /// One that waits. A pool that is closed gives none; those that wait here go back to it by themselves.
+    pub(crate) fn waits(&self, pool: &PgPool) -> Option<Lent> {
+        if pool.is_closed() { None } else { self.waiting().connections.pop().map(|(_, lent)| lent) }
+    }
+
+    /// One of the pool.
+    pub(crate) async fn lend(pool: &PgPool) -> Result<Lent, sqlx::Error> {
         Ok(Lent { connection: pool.acquire().await?, since: Instant::now() })
     }
 

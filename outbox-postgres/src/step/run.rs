@@ -16,6 +16,7 @@ use super::settle_tx::{self, TxSettled};
 use crate::cancellation::Cancellation;
 use crate::error::told;
 use crate::executing::Executing;
+use crate::hand_over::{HandOver, Lent};
 use crate::outbox::Outbox;
 use crate::parked::ASK_ITS_OWNER;
 use crate::scope::Scope;
@@ -176,21 +177,13 @@ impl Execution {
     /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
     async fn run_in_transaction(&self, started: Instant) -> Ran {
         let hand_over = &self.outbox.inner().hand_over;
-        let acquired = tokio::select! {
-            // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
-            connection = within(BEGIN_LIMIT, hand_over.take(self.outbox.pool())) => connection,
-            () = self.signals.kill.cancelled() => return self.unsettled(Next::Return, None, started),
-        };
-        let mut connection = match acquired {
-            Ok(connection) => connection,
-            Err(error) => {
-                // The slot waits, not the job alone: a pool that refuses at once would otherwise be asked by the whole backlog.
-                tokio::select! {
-                    () = tokio::time::sleep(NO_CONNECTION_DELAY) => {}
-                    () = self.signals.cancel.cancelled() => {}
-                }
-                return self.no_connection(&error, started);
-            }
+        let mut connection = match hand_over.waits(self.outbox.pool()) {
+            Some(connection) => connection,
+            // Boxed: the pool's future is large, and most executions of a backlog do without.
+            None => match Box::pin(self.of_the_pool(started)).await {
+                Ok(connection) => connection,
+                Err(ran) => return ran,
+            },
         };
         let begin = AssertSqlSafe(settle_tx::begin(self.job.claim_id, self.handler.settings.timeout));
         let (ran, sound) = match within(BEGIN_LIMIT, connection.begin_with(begin)).await {
@@ -220,6 +213,26 @@ impl Execution {
             (false, _) => connection.close(),
         }
         ran
+    }
+
+    /// A connection of the pool; or what it comes to without.
+    async fn of_the_pool(&self, started: Instant) -> Result<Lent, Ran> {
+        let acquired = tokio::select! {
+            // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
+            connection = within(BEGIN_LIMIT, HandOver::lend(self.outbox.pool())) => connection,
+            () = self.signals.kill.cancelled() => return Err(self.unsettled(Next::Return, None, started)),
+        };
+        match acquired {
+            Ok(connection) => Ok(connection),
+            Err(error) => {
+                // The slot waits, not the job alone: a pool that refuses at once would otherwise be asked by the whole backlog.
+                tokio::select! {
+                    () = tokio::time::sleep(NO_CONNECTION_DELAY) => {}
+                    () = self.signals.cancel.cancelled() => {}
+                }
+                Err(self.no_connection(&error, started))
+            }
+        }
     }
 
     /// A handler that ended its transaction and then failed has had its effect: tried again, it would have it twice.
