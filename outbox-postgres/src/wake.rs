@@ -99,13 +99,36 @@ impl Wake {
             return;
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let wake = Arc::clone(self);
-            runtime.spawn(async move {
-                behind(own).await;
-                notify(wake).await;
-            });
+            // Made here and not in the task, which may end before it has begun.
+            let kicked = Kicked { wake: Arc::clone(self), is_heard: false };
+            runtime.spawn(kicked.notify(own));
         } else {
             self.wanted.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// A kick that nobody sends yet. When its task ends before it has begun (its runtime went down), the next kick is free to send.
+struct Kicked {
+    wake: Arc<Wake>,
+    is_heard: bool,
+}
+
+impl Kicked {
+    async fn notify(mut self, own: Option<watch::Receiver<()>>) {
+        behind(own).await;
+        self.is_heard = true;
+        notify(&self.wake).await;
+    }
+}
+
+impl Drop for Kicked {
+    fn drop(&mut self) {
+        // Who sends just now looks once more behind its end.
+        if !self.is_heard
+            && let Ok(_turn) = self.wake.sender.try_lock()
+        {
+            self.wake.wanted.store(false, Ordering::Release);
         }
     }
 }
@@ -129,11 +152,11 @@ impl Drop for Unsent<'_> {
 
 /// Sends, waits the debounce out, and sends again when somebody kicked meanwhile. One that finds another at it leaves the kick to
 /// that one, so that however long kicks go on there is one sender, and at most one that has not looked yet.
-async fn notify(wake: Arc<Wake>) {
+async fn notify(wake: &Wake) {
     loop {
         // Taken or not, a kick stands in `wanted` by now: whoever has the turn looks once more behind its end.
         let Ok(turn) = wake.sender.try_lock() else { return };
-        let unsent = Unsent(&wake);
+        let unsent = Unsent(wake);
         while wake.wanted.swap(false, Ordering::SeqCst) {
             if let Err(error) =
                 wake.send(format!("-- wake: there is work\nnotify {}, '{}'", wake.channel, wake.origin)).await
@@ -152,7 +175,28 @@ async fn notify(wake: Arc<Wake>) {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::postgres::PgConnectOptions;
+
     use super::*;
+    use crate::lane::Sharing;
+
+    /// Its runtime goes down before the sender has run at all, or while it waits for the own claim: a later kick of another runtime sends all
+    /// the same.
+    #[test]
+    fn a_sender_that_never_begins_leaves_the_next_kick_free() {
+        let lane = Lane::new(&PgConnectOptions::new_without_pgpass(), Sharing::Ours, "wake");
+        let wake = Arc::new(Wake::new(lane, "work".to_owned(), false, Duration::ZERO));
+        for at_rest in [false, true] {
+            wake.rests(at_rest);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async {
+                wake.kick();
+                assert!(wake.wanted.load(Ordering::SeqCst));
+            });
+            drop(runtime);
+            assert!(!wake.wanted.load(Ordering::SeqCst), "at rest: {at_rest}");
+        }
+    }
 
     #[tokio::test]
     async fn others_are_told_behind_the_claim_of_a_worker_at_rest_and_without_it_all_the_same() {
