@@ -125,7 +125,8 @@ impl AmqpBuilder {
     }
 
     /// How many channels are opened at most, 128 unless said otherwise: each has a group of at most 32 messages under way. At least one.
-    /// A few are enough as long as the broker confirms soon; the others are for queues that are slow.
+    /// A few are enough as long as the broker confirms soon; the others are for queues that are slow. Where the broker, or `channel_max` in the
+    /// URL, allows fewer, messages wait for one that is free.
     #[must_use]
     pub fn channels(mut self, channels: u16) -> Self {
         self.channels = channels.max(1);

@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use lapin::options::ConfirmSelectOptions;
 use lapin::types::ShortString;
-use lapin::{Channel, Connection};
+use lapin::{Channel, Connection, ErrorKind};
 use outbox_relay::{Confirmed, NotConfirmed, Outgoing};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
@@ -44,6 +44,9 @@ impl Session {
     pub(crate) fn new(connection: Connection, exchange: &str, channels: usize) -> (Self, Queue) {
         let (waiting, queue) = queue();
         let (idle, stale) = (Mutex::default(), Notify::new());
+        // What broker and URL allow, but for the connection's own and one that is on its way to its end.
+        let allowed = usize::from(connection.configuration().channel_max()).saturating_sub(2);
+        let channels = channels.min(allowed).max(1);
         (Self { connection, exchange: exchange.into(), waiting, channels, idle, stale }, queue)
     }
 
@@ -100,7 +103,9 @@ impl Session {
             Ok(channel) => channel,
             Err(error) => {
                 let why = not_confirmed(&error);
-                if matches!(why, NotConfirmed::Unreachable(_)) {
+                // Of channels that have not ended yet, another connection would have no fewer, and lose what is under way on this one.
+                let is_of_the_limit = matches!(error.kind(), ErrorKind::ChannelsLimitReached);
+                if matches!(why, NotConfirmed::Unreachable(_)) && !is_of_the_limit {
                     self.stale.notify_one();
                 }
                 for message in messages {

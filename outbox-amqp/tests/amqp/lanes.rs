@@ -14,6 +14,7 @@ use outbox_relay::{Confirmed, NotConfirmed, Outgoing, Transport as _};
 use tokio::task::unconstrained;
 use tokio::time::{sleep, timeout};
 
+use crate::node::url;
 use crate::server::Server;
 
 type Answer = Result<Confirmed, NotConfirmed>;
@@ -258,6 +259,21 @@ async fn one_channel_is_enough() {
         let is_routed = message.route().starts_with(PREFIX);
         assert_eq!((answer.is_ok(), stored.get(message.id_text())), (is_routed, is_routed.then_some(&1)), "{answer:?}");
     }
+}
+
+/// Fewer channels are allowed than there would be lanes: messages wait for one that is free, and the connection stays.
+#[tokio::test]
+async fn few_channels_are_shared() {
+    let server = Server::shared().await;
+    let url = format!("{}?channel_max=4", url(server.address()));
+    let amqp = Amqp::builder(url, &server.exchange).queue(&server.queue, ["contract.#"]).connect().unwrap();
+    amqp.ready(PATIENCE).await.unwrap();
+    // So large that each goes by itself.
+    let payload = format!("\"{}\"", "x".repeat(70_000));
+    let messages: Vec<_> = (0..12).map(|_| message_to(PREFIX, &payload)).collect();
+    let answers = publish(&amqp, &messages).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!((times(&server).await.len(), amqp.link().status().losses), (12, 0));
 }
 
 impl Server {
