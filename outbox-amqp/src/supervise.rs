@@ -29,6 +29,7 @@ pub(crate) struct Publishing {
 
 /// Connects, again and again, until it is aborted.
 pub(crate) async fn supervise(publishing: Publishing, link: Link, sessions: watch::Sender<Option<Arc<Session>>>) {
+    let _ended = Ended(&link);
     let mut pause = Pause::new();
     loop {
         let (why, stood) = match timeout(LIMIT, publishing.open()).await {
@@ -54,6 +55,15 @@ pub(crate) async fn supervise(publishing: Publishing, link: Link, sessions: watc
         tracing::warn!(destination = publishing.name, why, "there is no connection");
         link.disconnected(why);
         sleep(pause.next(stood)).await;
+    }
+}
+
+/// However this task ends, nobody is told of a connection that nobody looks after.
+struct Ended<'l>(&'l Link);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.disconnected("what looked after the connection has ended".to_owned());
     }
 }
 

@@ -31,6 +31,7 @@ impl Supervised {
                 match event {
                     Event::Connected => {
                         self.inquiry.ended();
+                        errors.ended();
                         next = self.connected(&mut events, &mut stream).await;
                     }
                     Event::Disconnected | Event::Closed => {

@@ -322,8 +322,10 @@ impl DeadLetters<'_> {
                 .filter(|(place, _)| words[*place] == Word::Gone)
                 .map(|(place, job)| (place, *job))
                 .unzip();
-            if !gone.is_empty() {
-                let again = dead_letters::redrive(&mut connection, statements, &gone, self.force, write).await?;
+            // What the first has written is committed, whatever becomes of this one.
+            if !gone.is_empty()
+                && let Ok(again) = dead_letters::redrive(&mut connection, statements, &gone, self.force, write).await
+            {
                 places.into_iter().zip(again).for_each(|(place, word)| words[place] = word);
             }
         }

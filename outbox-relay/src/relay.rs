@@ -255,7 +255,8 @@ impl<T: Transport> Turn<'_, T> {
             let circuit = relay.circuit();
             (circuit.pauses(), circuit.pauses_for(Instant::now()))
         };
-        let is_first = lock(&relay.0.counts).told_of(pauses, why);
+        // One that is over by now is not told of, so it is not told either.
+        let is_first = lock(&relay.0.counts).told_of(again_in.map(|_| pauses), why);
         if let Some(again_in) = again_in.filter(|_| is_first) {
             let destination = relay.0.transport.destination();
             tracing::warn!(

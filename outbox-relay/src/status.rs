@@ -68,9 +68,9 @@ impl Counts {
     }
 
     /// Whether this pause is to be told of: once each, however many messages met it.
-    pub(crate) fn told_of(&mut self, pause: u64, why: &str) -> bool {
-        let is_first = pause > self.told;
-        self.told = self.told.max(pause);
+    pub(crate) fn told_of(&mut self, pause: Option<u64>, why: &str) -> bool {
+        let is_first = pause.is_some_and(|pause| pause > self.told);
+        self.told = self.told.max(pause.unwrap_or_default());
         self.last_error = Some(why.to_owned());
         is_first
     }

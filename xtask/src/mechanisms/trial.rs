@@ -105,7 +105,9 @@ fn message(said: &str) -> String {
         .map(str::trim)
         .collect();
     let text = if text.is_empty() { place.to_owned() } else { text.join("; ") };
-    text.chars().take(300).collect()
+    // A row of a table is one line, and does nothing to a terminal.
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().take(300).map(shown).collect()
 }
 
 /// Put back last first, so that a file which lost two parts gets both back.
@@ -163,5 +165,6 @@ mod tests {
         let said = "running 1 test\n\nthread 'a::b' (7) panicked at tests/a.rs:1:2:\nassertion failed\n  left: 1\n right: 2\nnote: run with\n";
         assert_eq!(message(said), "assertion failed; left: 1; right: 2");
         assert_eq!(message("running 1 test\n"), "it ended without a panic");
+        assert_eq!(message("thread 'a' panicked at a.rs\n\u{1b}[31mred\u{7}b\n"), "\\u{1b}[31mred\\u{7}b");
     }
 }
