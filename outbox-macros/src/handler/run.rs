@@ -200,14 +200,16 @@ mod tests {
     }
 
     proptest! {
-        /// A backoff is taken exactly when its times are durations and the longest is no shorter than the first; else the text is named.
+        /// A backoff is taken exactly when its times are durations and the longest is no shorter than the first; else the text is named, or that
+        /// there is none.
         #[test]
         fn backoffs_are_read(base in times(), max in times()) {
             let read_fixed = read(&format!("backoff = fixed(\"{base}\")"));
             match (duration::parse(&base), read_fixed.map(|settings| settings.backoff)) {
                 (Ok(said), Ok(Some(Backoff::Fixed { every }))) => prop_assert_eq!(every, said),
                 (Err(_), Err(error)) => {
-                    let named = format!("`{base}` is ");
+                    let is_blank = base.trim().is_empty();
+                    let named = if is_blank { "a time is missing".to_owned() } else { format!("`{base}` is ") };
                     prop_assert!(error.contains(&named), "{}", error);
                 }
                 _ => prop_assert!(false, "{}", base),
