@@ -1,0 +1,216 @@
+use outbox_core::slots::Limit;
+use outbox_core::transition::{Counts, risk};
+use outbox_core::{Envelope, EventId, Guard, JobId, Metadata, Outcome, Payload, Place, Settings, Source, Subject};
+use outbox_core::{SubscriberDescriptor, Versions};
+
+use super::*;
+
+const fn handler(name: &'static str) -> SubscriberDescriptor {
+    SubscriberDescriptor {
+        name,
+        aliases: &[],
+        source: Source::Event("order.placed"),
+        in_transaction: false,
+        versions: Versions::Only(&[1]),
+        guard: Guard::None,
+        idempotent: Some("does nothing"),
+        settings: Settings::DEFAULT,
+        requires: |_| {},
+        call: |_| Box::pin(async { Outcome::Done }),
+        place: Place { package: "test", module_path: "test", file: "test.rs", line: 1 },
+    }
+}
+
+static SLOW: SubscriberDescriptor = handler("a.slow");
+static QUICK: SubscriberDescriptor = handler("b.quick");
+
+/// Four slots, of which each handler may take three; prefetch 10, batches of 10.
+fn dispatcher() -> Dispatcher {
+    let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+    let limits = [Limit { module: 0, concurrency: 3 }, Limit { module: 1, concurrency: 3 }];
+    Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), 10, 10)
+}
+
+fn job(job_type: &'static str, attempts: u32, crashes: u32) -> Claimed {
+    let id = EventId::from_ulid(ulid::Ulid::nil());
+    Claimed {
+        job_id: JobId::from_ulid(id.as_ulid()),
+        claim_id: uuid::Uuid::nil(),
+        event_id: Some(id),
+        job_type,
+        counts: Counts { attempts, max_attempts: 8, crashes },
+        risk: risk(attempts - 1, 8, crashes, 3),
+        envelope: Arc::new(Envelope {
+            id,
+            name: "order.placed".into(),
+            version: 1,
+            occurred_at: chrono::DateTime::UNIX_EPOCH,
+            subject: Subject::default(),
+            metadata: Metadata::default(),
+            payload: Payload::from_json("{}"),
+        }),
+        done_before: false,
+        bereft: false,
+        late_by_then: Duration::ZERO,
+        asked_at: std::time::Instant::now(),
+        expires_in: None,
+    }
+}
+
+fn asked(wanted: &Wanted, job_type: &str) -> i32 {
+    wanted.job_types.iter().position(|one| *one == job_type).map_or(0, |place| wanted.limits[place])
+}
+
+/// As the worker does: claims as long as there is a reason, starting whatever has a slot. Answers how many claims it took.
+fn fill(dispatcher: &mut Dispatcher, available: &mut [(&'static str, i32)]) -> usize {
+    let mut due = true;
+    for claims in 0..100 {
+        while dispatcher.start().is_some() {}
+        let Some(wanted) = dispatcher.wanted(due) else { return claims };
+        due = false;
+        let mut jobs = Vec::new();
+        for (job_type, left) in available.iter_mut() {
+            let take = asked(&wanted, job_type).min(*left).min(wanted.most - i32::try_from(jobs.len()).unwrap());
+            *left -= take;
+            jobs.extend((0..take).map(|_| job(job_type, 1, 0)));
+        }
+        dispatcher.accept(&wanted, jobs);
+    }
+    panic!("it never stops claiming");
+}
+
+/// S0-29, S2-49: a handler that fills its slots and does not end is claimed no further than its share of the memory, and is
+/// no reason to claim again and again.
+#[test]
+fn a_stuck_handler_is_not_claimed_without_end() {
+    let mut dispatcher = dispatcher();
+    let mut available = [("a.slow", 1_000), ("b.quick", 0)];
+    let claims = fill(&mut dispatcher, &mut available);
+    assert!(claims <= 5, "{claims} claims");
+    assert!(available[0].1 >= 1_000 - 3 - 3, "three run, and at most one waits for each of them: {available:?}");
+    let wanted = dispatcher.wanted(true).expect("the other handler has a free slot");
+    assert_eq!((wanted.free_in_all, asked(&wanted, "b.quick")), (1, 1));
+}
+
+#[test]
+fn a_quick_handler_reads_ahead_up_to_the_prefetch() {
+    let mut dispatcher = dispatcher();
+    for _ in 0..3 {
+        assert!(dispatcher.slots.take(1, Risk::None));
+        dispatcher.finished(&Ended { handler: 1, risk: Risk::None, ran: Duration::from_micros(10) });
+    }
+    let mut available = [("b.quick", 1_000)];
+    fill(&mut dispatcher, &mut available);
+    assert_eq!(available[0].1, 1_000 - 3 - 10, "three run, ten wait");
+}
+
+/// S0-29: a claim enters as few ranges as fill it, and whose turn it was not is the first of the next one.
+#[test]
+fn handlers_with_a_backlog_take_turns_in_claims_that_are_too_small_for_all() {
+    let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+    let limits = [Limit { module: 0, concurrency: 400 }, Limit { module: 1, concurrency: 400 }];
+    let mut dispatcher = Dispatcher::new(roster, Slots::new(800, &[800, 800], &limits), 100, 0);
+    for turn in 0..4 {
+        let wanted = dispatcher.wanted(true).expect("due");
+        let whose = if turn % 2 == 0 { "a.slow" } else { "b.quick" };
+        assert_eq!((wanted.job_types.as_slice(), asked(&wanted, whose)), ([whose].as_slice(), 100), "claim {turn}");
+        dispatcher.accept(&wanted, (0..100).map(|_| job(whose, 1, 0)).collect());
+        while dispatcher.start().is_some() {}
+    }
+    // One that has room for less than a share leaves the rest to the other.
+    let limits = [Limit { module: 0, concurrency: 30 }, Limit { module: 1, concurrency: 400 }];
+    let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+    let mut dispatcher = Dispatcher::new(roster, Slots::new(800, &[800, 800], &limits), 100, 0);
+    let wanted = dispatcher.wanted(true).expect("due");
+    assert_eq!((asked(&wanted, "a.slow"), asked(&wanted, "b.quick")), (30, 70));
+}
+
+#[test]
+fn without_a_backlog_only_free_slots_are_asked_for() {
+    let mut dispatcher = dispatcher();
+    let wanted = dispatcher.wanted(true).expect("due");
+    dispatcher.accept(&wanted, Vec::new());
+    assert!(dispatcher.wanted(false).is_none(), "nothing was there, so there is no reason to look again");
+    let wanted = dispatcher.wanted(true).expect("due");
+    assert_eq!((asked(&wanted, "a.slow"), asked(&wanted, "b.quick"), wanted.most), (3, 3, 10));
+}
+
+#[test]
+fn a_job_that_crashed_before_starts_ahead_of_those_that_wait_and_alone() {
+    let mut dispatcher = dispatcher();
+    let wanted = dispatcher.wanted(true).expect("due");
+    dispatcher.accept(&wanted, vec![job("a.slow", 1, 0), job("a.slow", 3, 2), job("b.quick", 3, 2)]);
+    let started: Vec<_> = std::iter::from_fn(|| dispatcher.start()).map(|started| started.risk).collect();
+    assert_eq!(started.iter().filter(|risk| **risk == Risk::Alone).count(), 1);
+    assert_eq!(started.len(), 2);
+    assert!(dispatcher.finished(&Ended { handler: 0, risk: Risk::Alone, ran: Duration::ZERO }), "the next one is due");
+    assert_eq!(dispatcher.start().map(|started| started.risk), Some(Risk::Alone));
+}
+
+#[test]
+fn what_was_not_started_is_given_back() {
+    let mut dispatcher = dispatcher();
+    let wanted = dispatcher.wanted(true).expect("due");
+    dispatcher.accept(&wanted, (0..5).map(|_| job("a.slow", 1, 0)).collect());
+    while dispatcher.start().is_some() {}
+    assert_eq!(dispatcher.take_waiting().len(), 2);
+    assert!(dispatcher.start().is_none());
+}
+
+static PAY: SubscriberDescriptor =
+    SubscriberDescriptor { settings: Settings { parks: true, ..Settings::DEFAULT }, ..handler("a.pay") };
+
+/// S2-72: what is parked when its worker dies is claimed into free slots only: else jobs that nobody called would be asked about.
+#[test]
+fn what_parks_does_not_wait_in_memory() {
+    let roster = Arc::new(Roster::new(vec![&PAY, &QUICK]));
+    let limits = [Limit { module: 0, concurrency: 3 }, Limit { module: 1, concurrency: 3 }];
+    let mut dispatcher = Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), 10, 10);
+    let mut available = [("a.pay", 1_000)];
+    fill(&mut dispatcher, &mut available);
+    assert_eq!(available[0].1, 1_000 - 3, "three run, and none waits");
+    assert_eq!(dispatcher.wanted(true).map(|wanted| wanted.parking), Some(vec!["a.pay"]));
+}
+
+static BULK: SubscriberDescriptor =
+    SubscriberDescriptor { settings: Settings { batch: Some(10), ..Settings::DEFAULT }, ..handler("c.bulk") };
+
+/// Two slots of four for `c.bulk`, which takes ten jobs a call; nothing waits in memory.
+fn in_bulk(batch: u32) -> Dispatcher {
+    let roster = Arc::new(Roster::new(vec![&SLOW, &BULK]));
+    let limits = [Limit { module: 0, concurrency: 3 }, Limit { module: 1, concurrency: 2 }];
+    Dispatcher::new(roster, Slots::new(4, &[4, 4], &limits), batch, 0)
+}
+
+fn sizes(dispatcher: &mut Dispatcher) -> Vec<usize> {
+    std::iter::from_fn(|| dispatcher.start()).map(|started| 1 + started.company.len()).collect()
+}
+
+#[test]
+fn a_claim_brings_what_the_calls_of_free_slots_take() {
+    let mut dispatcher = in_bulk(100);
+    let wanted = dispatcher.wanted(true).expect("due");
+    assert_eq!(
+        (asked(&wanted, "a.slow"), asked(&wanted, "c.bulk"), wanted.most),
+        (3, 19, 22),
+        "together what one claim brings"
+    );
+    assert_eq!(wanted.free[1], 2, "those that may not wait have a slot each");
+    dispatcher.accept(&wanted, (0..13).map(|_| job("c.bulk", 1, 0)).collect());
+    assert_eq!(sizes(&mut dispatcher), [10, 3], "what is there is taken, and nothing is waited for");
+    assert_eq!(in_bulk(12).wanted(true).map(|wanted| wanted.most), Some(12), "never more than one claim");
+}
+
+/// S0-31: what may not wait has no company whose crash it would be charged for, nor is it charged to any.
+#[test]
+fn a_job_that_crashed_or_is_on_its_last_attempt_has_a_call_of_its_own() {
+    let mut dispatcher = in_bulk(100);
+    let wanted = dispatcher.wanted(true).expect("due");
+    let patient = (0..5).map(|_| job("c.bulk", 1, 0));
+    dispatcher.accept(&wanted, patient.chain([job("c.bulk", 8, 0)]).collect());
+    assert_eq!(sizes(&mut dispatcher), [1, 5]);
+    assert_eq!(dispatcher.wanted(true).map(|wanted| asked(&wanted, "c.bulk")), Some(0), "both slots are taken");
+    let half = Ended { handler: 1, risk: Risk::None, ran: Duration::from_millis(1) };
+    dispatcher.finished(&half);
+    assert_eq!(dispatcher.wanted(true).map(|wanted| asked(&wanted, "c.bulk")), Some(10));
+}
