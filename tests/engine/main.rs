@@ -43,6 +43,7 @@ mod migrator;
 mod owner;
 mod parked;
 mod parked_crash;
+mod partitions;
 mod payload;
 mod plans;
 mod poison;
