@@ -148,7 +148,7 @@ pub enum Holds {
 }
 
 /// Points in a worker's statements.
-const WORKER_POINTS: [(&str, Option<&str>); 10] = [
+const WORKER_POINTS: [(&str, Option<&str>); 11] = [
     ("claim", None),
     ("settle", None),
     ("settle_tx", None),
@@ -159,6 +159,7 @@ const WORKER_POINTS: [(&str, Option<&str>); 10] = [
     ("rescue_return", None),
     ("commit", Some("rescue_return")),
     ("publish", None),
+    ("publish_known", None),
 ];
 
 /// Statements of a worker that change jobs, and are to change nothing when they come too late.
@@ -166,11 +167,13 @@ const LATE: [(&str, Option<&str>); 4] =
     [("settle", None), ("settle_tx", None), ("commit", Some("settle_tx")), ("claim", None)];
 
 /// Points in a publisher's.
-const PUBLISHER_POINTS: [(&str, Option<&str>); 6] = [
+const PUBLISHER_POINTS: [(&str, Option<&str>); 8] = [
     ("publish", None),
+    ("publish_known", None),
     ("publish_keyed", None),
     ("enqueue", None),
     ("commit", Some("publish")),
+    ("commit", Some("publish_known")),
     ("commit", Some("publish_keyed")),
     ("commit", Some("enqueue")),
 ];
@@ -178,11 +181,12 @@ const PUBLISHER_POINTS: [(&str, Option<&str>); 6] = [
 /// The connections of a worker's services.
 pub(crate) const LANES: [&str; 5] = ["outbox claim", "outbox settle", "outbox renew", "outbox upkeep", "outbox listen"];
 
-const TABLES: [(&str, &str); 4] = [
+const TABLES: [(&str, &str); 5] = [
     ("job_live", "access exclusive"),
     ("job_live", "share row exclusive"),
     ("worker", "access exclusive"),
     ("event", "access exclusive"),
+    ("catalogue", "access exclusive"),
 ];
 
 impl Plan {

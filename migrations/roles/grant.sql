@@ -34,8 +34,8 @@ begin
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select max(version) into found_version from migration;
-  if found_version < 17 then
-    raise exception 'the tables in % are at version %, and the roles need version 17', current_schema(), found_version
+  if found_version < 18 then
+    raise exception 'the tables in % are at version %, and the roles need version 18', current_schema(), found_version
       using errcode = 'undefined_table', hint = 'run outbox::migrate, or the files of migrations/, first';
   end if;
   select c.relowner::regrole::text as owner, pg_has_role(current_user, c.relowner, 'usage') as ok into it
@@ -78,6 +78,7 @@ begin
     publishing (privilege, target) as (values
       ('select', 'migration'),
       ('select', 'subscription'),
+      ('select', 'catalogue'),
       ('select', 'sequence catalogue_fence'),
       -- Only the columns that publish writes: the time, the transaction's number and the state are the database's to say.
       ('insert (id, event_type, event_version, subject_type, subject_id, payload, metadata)', 'event'),
@@ -136,7 +137,7 @@ begin
     -- Who may delete rows may take any lock; this adds vacuum, which before PostgreSQL 17 is for the owner alone.
     union all select 'worker', 'maintain', 'job_live' where current_setting('server_version_num')::int >= 170000
     union all select 'admin', 'select', relation
-    from unnest(array['migration', 'subscription', 'worker', 'attempt', 'event', 'erasure', 'job', 'job_live', 'job_succeeded',
+    from unnest(array['migration', 'subscription', 'catalogue', 'worker', 'attempt', 'event', 'erasure', 'job', 'job_live', 'job_succeeded',
                       'job_failed', 'publish_key', 'inbox', 'retention', 'schedule', 'lease', 'quarantine', 'sequence catalogue_fence']) as t (relation)
   loop
     execute format('grant %s on %s to %I', it.privilege, it.target, prefix || '_' || it.role);

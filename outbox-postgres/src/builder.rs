@@ -10,6 +10,7 @@ use outbox_core::{Fault, Registry, SubscriberDescriptor, TypeMap, name};
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 
+use crate::catalogue::Catalogue;
 use crate::config::{Config, Direct};
 use crate::error::{BuildError, SettingFault};
 use crate::executing::Executing;
@@ -325,6 +326,7 @@ impl OutboxBuilder {
             runs,
             state: self.state,
             fan_outs,
+            catalogue: Catalogue::default(),
             wake: Arc::new(wake),
             published: AtomicU64::new(0),
             running: AtomicBool::new(false),

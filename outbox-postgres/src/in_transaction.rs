@@ -10,6 +10,7 @@ use outbox_core::{Delivery, Envelope, Item, Outcome, Subject, SubscriberDescript
 use sqlx::{Connection, PgConnection};
 
 use crate::cancellation::Cancellation;
+use crate::catalogue;
 use crate::error::PublishError;
 use crate::outbox::Outbox;
 use crate::publish::{Batch, Published, Row};
@@ -72,7 +73,7 @@ async fn publish_and_run(
     metadata: &str,
     subscribers: &[&'static SubscriberDescriptor],
 ) -> Result<Vec<Published>, PublishError> {
-    let answers = step::publish::publish(connection, batch, metadata).await?;
+    let answers = catalogue::publish(connection, batch, metadata).await?;
     let active: Vec<_> = subscribers.iter().copied().filter(|one| !is_retired(one, &answers)).collect();
     if !active.is_empty() && answers.iter().any(|answer| !answer.published.duplicate) {
         run(connection, batch, &answers, &active).await?;

@@ -27,6 +27,7 @@ mod atomic;
 mod backoff;
 mod builder;
 mod cancellation;
+mod catalogue;
 mod config;
 mod dead_letters;
 mod discreet;

@@ -47,7 +47,7 @@ macro_rules! migrations {
 }
 
 /// Forward only; a released one never changes.
-static MIGRATIONS: [Migration; 17] = migrations![
+static MIGRATIONS: [Migration; 18] = migrations![
     1 "0001_ulid",
     2 "0002_event",
     3 "0003_job",
@@ -65,6 +65,7 @@ static MIGRATIONS: [Migration; 17] = migrations![
     15 "0015_lease",
     16 "0016_quarantine",
     17 "0017_outcome",
+    18 "0018_catalogue",
 ];
 
 /// The newest version that this binary knows.

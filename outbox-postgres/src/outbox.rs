@@ -10,6 +10,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, PgPool};
 
 use crate::builder::OutboxBuilder;
+use crate::catalogue::Catalogue;
 use crate::config::{Config, Direct};
 use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
@@ -48,6 +49,7 @@ pub(crate) struct Inner {
     pub(crate) runs: Vec<&'static SubscriberDescriptor>,
     pub(crate) state: TypeMap,
     pub(crate) fan_outs: HashMap<&'static str, FanOut>,
+    pub(crate) catalogue: Catalogue,
     pub(crate) wake: Arc<Wake>,
     pub(crate) published: AtomicU64,
     pub(crate) running: AtomicBool,

@@ -10,7 +10,7 @@ use sqlx::{Connection, PgConnection};
 use crate::error::PublishError;
 use crate::jsonb::{self, Refusal};
 use crate::outbox::Outbox;
-use crate::{identity, in_transaction, scope, step};
+use crate::{catalogue, identity, in_transaction, scope};
 
 /// What a publish came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Batch {
         let metadata = self.check(connection)?;
         let subscribers = self.outbox.fan_out(self.name).subscribers.clone();
         let published: Vec<Published> = if subscribers.is_empty() {
-            let answers = step::publish::publish(connection, &self, &metadata).await?;
+            let answers = catalogue::publish(connection, &self, &metadata).await?;
             answers.into_iter().map(|answer| answer.published).collect()
         } else {
             // Boxed, because its future is large and most publishes do without; and what they run may publish again.

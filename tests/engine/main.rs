@@ -21,6 +21,7 @@ mod dead_rows;
 mod decode;
 mod dedupe;
 mod durable_lease;
+mod edition;
 mod emits;
 mod enqueue;
 mod executor;

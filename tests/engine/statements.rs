@@ -42,6 +42,7 @@ async fn every_statement_qualifies_its_tables() {
         "inbox",
         "worker",
         "schedule",
+        "catalogue",
         "catalogue_fence",
         "migration",
         "erasure",

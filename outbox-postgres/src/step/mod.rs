@@ -23,6 +23,7 @@ pub(crate) mod parked;
 pub(crate) mod partition;
 pub(crate) mod prune;
 pub(crate) mod publish;
+pub(crate) mod publish_known;
 pub(crate) mod quarantine;
 pub(crate) mod recover;
 pub(crate) mod redrive;
@@ -86,6 +87,7 @@ statements!(
     parked,
     publish,
     publish_keyed,
+    publish_known,
     quarantine,
     quarantine_again,
     quarantine_get,

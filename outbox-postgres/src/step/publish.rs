@@ -7,6 +7,7 @@ use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::millis;
+use crate::catalogue::Known;
 use crate::error::PublishError;
 use crate::fan_out::FanOut;
 use crate::identity;
@@ -25,12 +26,12 @@ pub(crate) struct Answer {
     pub(crate) retired: Option<String>,
 }
 
-/// Sends a batch, a thousand events or 8 MiB a statement.
+/// Sends a batch, a thousand events or 8 MiB a statement. Answers as well who the subscribers are, where the last statement says it.
 pub(crate) async fn publish(
     connection: &mut PgConnection,
     batch: &Batch,
     metadata: &str,
-) -> Result<Vec<Answer>, PublishError> {
+) -> Result<(Vec<Answer>, Option<Known>), PublishError> {
     let fan_out = batch.outbox.fan_out(batch.name);
     let mut places: Vec<usize> = (0..batch.rows.len()).collect();
     // In the order of the keys over all statements, as each statement has it: two batches of the same keys do not deadlock. The
@@ -39,14 +40,17 @@ pub(crate) async fn publish(
     let rows: Vec<&Row> = places.iter().map(|place| &batch.rows[*place]).collect();
     let mut published = Vec::with_capacity(rows.len());
     let mut rest = rows.as_slice();
+    let mut known = None;
     while !rest.is_empty() {
         let (chunk, behind) = rest.split_at(chunk_length(rest));
-        published.extend(publish_chunk(connection, batch, chunk, metadata, &fan_out).await?);
+        let (answers, subscribers) = publish_chunk(connection, batch, chunk, metadata, &fan_out).await?;
+        published.extend(answers);
+        known = subscribers;
         rest = behind;
     }
     let mut answers: Vec<_> = places.into_iter().zip(published).collect();
     answers.sort_unstable_by_key(|(place, _)| *place);
-    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    Ok((answers.into_iter().map(|(_, answer)| answer).collect(), known))
 }
 
 fn chunk_length(rows: &[&Row]) -> usize {
@@ -64,7 +68,7 @@ async fn publish_chunk(
     rows: &[&Row],
     metadata: &str,
     fan_out: &FanOut,
-) -> Result<Vec<Answer>, PublishError> {
+) -> Result<(Vec<Answer>, Option<Known>), PublishError> {
     let ids: Vec<Uuid> = rows.iter().map(|row| row.id.as_uuid()).collect();
     let subjects: Vec<Option<&str>> = rows.iter().map(|row| row.subject_id.as_deref()).collect();
     let payloads: Vec<&str> = rows.iter().map(|row| row.payload.as_json()).collect();
@@ -94,16 +98,21 @@ async fn publish_chunk(
     let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
     if has_keys {
         let answer = query.bind(keys).fetch_all(connection).await.map_err(database)?;
-        return answer.iter().map(|row| read_keyed(batch, row)).collect();
+        let answers = answer.iter().map(|row| read_keyed(batch, row)).collect::<Result<_, _>>()?;
+        return Ok((answers, None));
     }
     // Without keys all are published, or none.
-    let row = query.fetch_one(connection).await.map_err(database)?;
-    let jobs = allowed(batch, &row)?;
-    rows.iter().map(|one| answer(batch, &row, Published { event_id: one.id, jobs, duplicate: false })).collect()
+    let subscribers = query.fetch_all(connection).await.map_err(database)?;
+    let first = subscribers.first().ok_or(sqlx::Error::RowNotFound).map_err(database)?;
+    allowed(batch, first)?;
+    let known = read_known(first, &subscribers).map_err(database)?;
+    let jobs = known.handlers.len() as u64;
+    let answer = |one: &&Row| answer(batch, first, Published { event_id: one.id, jobs, duplicate: false });
+    Ok((rows.iter().map(answer).collect::<Result<_, _>>()?, Some(known)))
 }
 
-/// How many jobs each event has; or why it was refused.
-fn allowed(batch: &Batch, row: &PgRow) -> Result<u64, PublishError> {
+/// Why it was refused, if it was.
+fn allowed(batch: &Batch, row: &PgRow) -> Result<(), PublishError> {
     let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
     if let Some(handlers) = row.try_get("unlinked").map_err(database)? {
         return Err(PublishError::Unlinked { name: batch.name, handlers });
@@ -111,12 +120,27 @@ fn allowed(batch: &Batch, row: &PgRow) -> Result<u64, PublishError> {
     if row.try_get("stale").map_err(database)? {
         return Err(PublishError::StaleSnapshot { name: batch.name });
     }
-    Ok(row.try_get::<i64, _>("jobs").map_err(database)?.unsigned_abs())
+    Ok(())
+}
+
+/// Those who have jobs, of a row each; the one row of an event without any has nulls for them.
+fn read_known(first: &PgRow, subscribers: &[PgRow]) -> Result<Known, sqlx::Error> {
+    let mut known = Known::nobody(first.try_get("edition")?, first.try_get("retired")?);
+    for row in subscribers {
+        if let Some(handler) = row.try_get("handler")? {
+            known.handlers.push(handler);
+            known.any_version.push(row.try_get("any_version")?);
+            known.max_attempts.push(row.try_get("max_attempts")?);
+            known.priorities.push(row.try_get("priority")?);
+        }
+    }
+    Ok(known)
 }
 
 fn read_keyed(batch: &Batch, row: &PgRow) -> Result<Answer, PublishError> {
     let database = |error| PublishError::database(batch.name, batch.outbox.schema(), error);
-    let jobs = allowed(batch, row)?;
+    allowed(batch, row)?;
+    let jobs = row.try_get::<i64, _>("jobs").map_err(database)?.unsigned_abs();
     let published: bool = row.try_get("published").map_err(database)?;
     let published = Published {
         event_id: EventId::from(row.try_get::<Uuid, _>("event_id").map_err(database)?),

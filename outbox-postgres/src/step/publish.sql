@@ -7,9 +7,10 @@
 -- $13 linked text[]: own in-transaction subscribers, by name and alias
 -- $14 delay of the jobs in milliseconds   $15 a moment before which they are not due, or null
 -- $16 ids for the jobs uuid[]: one for each event and handler of $9, event by event
--- Answer, one row: jobs of each event; unlinked (refused when not null) and stale (refused when true: retry the
--- transaction); retired: in-transaction subscribers that are not to be run, by name and alias, with blanks between; occurred_at. A refusal
--- writes nothing, and leaves the transaction usable.
+-- Answer, a row for each subscriber that has jobs, one with nulls where none has: handler, any_version, max_attempts, priority. Each
+-- says the same of the whole: unlinked (refused when not null) and stale (refused when true: retry the transaction); retired:
+-- in-transaction subscribers that are not to be run, by name and alias, with blanks between; edition of the catalogue; occurred_at. A
+-- refusal writes nothing, and leaves the transaction usable.
 -- What it does is kept few nodes of a plan: they are set up anew at each publish, and cost more than a row.
 with
 known as materialized (
@@ -57,4 +58,6 @@ jobs as (
          greatest(statement_timestamp() + $14::bigint * interval '1 ms', $15::timestamptz)
   from unnest($1::uuid[]) with ordinality as e (id, n) cross join fan_out f where (select ok from allowed)
 )
-select (select count(*) from fan_out) as jobs, names as unlinked, stale, retired, statement_timestamp() as occurred_at from allowed
+select f.handler, f.any_version, f.max_attempts, f.priority, a.names as unlinked, a.stale, a.retired,
+       (select edition from :schema.catalogue) as edition, statement_timestamp() as occurred_at
+from allowed a left join fan_out f on true

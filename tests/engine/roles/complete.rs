@@ -55,7 +55,7 @@ async fn each_statement_is_allowed_to_those_who_need_it() {
                 assert!(operators.iter().all(|name| !allowed.contains(name)), "{allowed:?}");
                 assert_eq!(allowed.len() + 5 + operators.len(), files.len(), "{allowed:?}");
             }
-            "publisher" => assert_eq!(allowed, ["enqueue", "publish", "publish_keyed"]),
+            "publisher" => assert_eq!(allowed, ["enqueue", "publish", "publish_keyed", "publish_known"]),
             "reader" => {
                 assert_eq!(
                     allowed,

@@ -137,7 +137,7 @@ async fn a_schema_without_tables_is_not_granted_on() {
     outbox::migrate_schema(sandbox.pool(), sandbox.schema()).await.unwrap();
     sandbox.execute("delete from :schema.migration where version > 8").await;
     let said = format!("{:?}", logins.roles(sandbox.schema()).grant(sandbox.pool()).await.unwrap_err());
-    assert!(said.contains("are at version 8, and the roles need version 17"), "{said}");
+    assert!(said.contains("are at version 8, and the roles need version 18"), "{said}");
 }
 
 /// The script itself, as psql runs it, refuses a prefix that the server would cut short: the four roles would be one, and a publisher
