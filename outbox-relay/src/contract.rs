@@ -55,7 +55,6 @@ pub use self::{
         what_is_too_large_is_unsendable_and_others_pass, what_nothing_takes_is_a_failure_until_something_does,
     },
 };
-pub use crate::said::Said;
 
 /// Long enough for a busy machine and a server that starts.
 pub const PATIENCE: Duration = Duration::from_mins(2);

@@ -22,8 +22,6 @@ mod message;
 mod meters;
 mod relay;
 mod route;
-#[cfg(any(test, feature = "testing"))]
-mod said;
 mod status;
 mod transport;
 

@@ -8,6 +8,7 @@
 //! - [`deliver_twice`]: proves that a handler can run twice.
 //! - [`assert_wiring`], [`assert_names_kept`], [`assert_shapes_kept`]: one-line tests of an application's registrations.
 //! - [`fault`]: a bad network, processes that die, sessions that hold locks, and crash points by name.
+//! - [`Logs`]: what is said in the log, as lines.
 //! - [`eventually`]: waits on a state, with a deadline, instead of sleeping.
 //!
 //! ```no_run
@@ -40,6 +41,8 @@ pub mod fault;
 #[cfg(feature = "harness")]
 mod jobs;
 #[cfg(feature = "harness")]
+mod logs;
+#[cfg(feature = "harness")]
 mod names;
 #[cfg(feature = "harness")]
 mod published;
@@ -58,6 +61,8 @@ pub use emits::require_events;
 pub use eventually::{DEADLINE, eventually};
 #[cfg(feature = "harness")]
 pub use jobs::{JobRow, Jobs};
+#[cfg(feature = "harness")]
+pub use logs::Logs;
 #[cfg(feature = "harness")]
 pub use names::assert_names_kept;
 #[cfg(feature = "harness")]

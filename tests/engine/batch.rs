@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use outbox::prelude::*;
 use outbox::{BatchItem, Drained, EventId, Metadata};
-use outbox_testing::{JobRow, eventually};
+use outbox_testing::{JobRow, Logs, eventually};
 
 use crate::floor::{Asked, Do, Floor, Stage, Worker, ask, ask_many, fail, wait};
-use crate::logs::Logs;
 use crate::process::Process;
 
 #[subscriber(event = "work.asked", name = "index.bulk", max_attempts = 4, backoff = fixed("100ms"), idempotent = "tests say what it does")]
@@ -315,7 +314,7 @@ async fn each_item_waits_its_own_time() {
 /// they need is away, that is all of every batch.
 #[tokio::test]
 async fn a_batch_that_is_put_off_is_one_line() {
-    let (logs, _listening) = Logs::of_everything();
+    let logs = Logs::everything();
     let floor = Floor::new().await;
     let outbox = floor.outbox(&["index.bulk"]).build().await.unwrap();
     let hour = || vec![Do::Snooze(3_600_000)];
@@ -326,7 +325,7 @@ async fn a_batch_that_is_put_off_is_one_line() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("for up to 3600") && told[0].contains("charged nothing"), "{told:?}");
     assert!(told[0].contains("jobs=3") && told[0].contains("not now"), "{told:?}");
-    let (warnings, _listening) = Logs::of_this_thread();
+    let warnings = Logs::warnings();
     ask_each(&outbox, &[("d", hour()), ("e", hour())]).await;
     outbox.drain().await.unwrap();
     let of_these: Vec<_> = warnings.lines().into_iter().filter(|line| line.contains("index.bulk")).collect();

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use outbox::{BuildError, SettingFault};
-use outbox_testing::Sandbox;
+use outbox_testing::{Logs, Sandbox};
 
 use crate::linkage::{linking, on, only_events};
-use crate::logs::Logs;
 use crate::support::{OrderPlaced, Shop, publish};
 
 fn settings(error: BuildError) -> Vec<SettingFault> {
@@ -229,10 +228,10 @@ async fn errors_read_the_same_in_debug() {
 async fn a_pool_that_is_too_small_is_said() {
     let shop = Shop::new().await;
     for (concurrency, said) in [(100, true), (2, false)] {
-        let (logs, _guard) = Logs::of_this_thread();
+        let logs = Logs::warnings();
         shop.outbox(&["inventory.take"]).concurrency(concurrency).build().await.unwrap();
         let lines = logs.lines();
-        let is_said = lines.iter().any(|line| line.starts_with("the application's pool is smaller"));
+        let is_said = lines.iter().any(|line| line.starts_with("WARN the application's pool is smaller"));
         assert_eq!(is_said, said, "{concurrency}: {lines:#?}");
     }
 }

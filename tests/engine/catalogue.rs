@@ -1,9 +1,9 @@
 //! The catalogue: who receives an event, whatever the publishing binary links.
 
 use outbox::{PublishError, Registry, Settings};
+use outbox_testing::Logs;
 
 use crate::linkage::{linking, on, on_any, only_events};
-use crate::logs::Logs;
 use crate::sql::{assert_usable, holds, text, texts};
 use crate::support::{OrderPlaced, Shop, publish};
 
@@ -128,9 +128,8 @@ async fn jobs_of_a_forgotten_name_are_kept_and_named() {
     let shop = Shop::new().await;
     let old = shop.bare(linking([on("inventory.take_stock", "order.placed")])).build().await.unwrap();
     publish(&old, "o1").await;
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let new = shop.bare(linking([on("inventory.count", "order.placed")])).build().await.unwrap();
-    drop(guard);
     assert_eq!(new.drain().await.unwrap().executions, 0);
     let job = shop.sandbox.jobs().await.of("inventory.take_stock").only().clone();
     assert_eq!((job.status.as_str(), job.attempts), ("pending", 0));
@@ -147,9 +146,8 @@ async fn jobs_of_a_forgotten_name_are_kept_and_named() {
     assert!(says("waiting=1") && says("`outbox.cancel(job, ..)`"), "{lines:#?}");
     let mut renamed = on("inventory.count", "order.placed");
     renamed.aliases = &["inventory.take_stock"];
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let mended = shop.bare(linking([renamed])).build().await.unwrap();
-    drop(guard);
     assert!(logs.lines().is_empty(), "{:?}", logs.lines());
     assert!(mended.unclaimed().await.unwrap().is_empty());
     mended.drain().await.unwrap();

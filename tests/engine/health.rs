@@ -5,12 +5,11 @@ use std::time::Duration;
 use outbox::health::{Listening, Stage as Standing};
 use outbox::{Health, Outbox};
 use outbox_testing::fault::{Point, Proxy};
-use outbox_testing::{Sandbox, eventually};
+use outbox_testing::{Logs, Sandbox, eventually};
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::floor::{Do, Floor, Worker, ask};
-use crate::logs::Logs;
 use crate::support::{NOBODY_LISTENS, skipped_behind_a_pooler};
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -143,7 +142,7 @@ async fn where_notifications_never_arrive_it_polls_and_says_so() {
         return;
     }
     let (floor, proxy) = proxied().await;
-    let (logs, _guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let outbox = outbox(&floor, &proxy, &["desk.note"]).await;
     let elsewhere = floor.outbox(&["desk.note"]).build().await.unwrap();
     // It listens before it sends to itself: from there on nothing reaches it.

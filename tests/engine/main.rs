@@ -37,7 +37,6 @@ mod inbox;
 mod lease;
 mod linkage;
 mod live;
-mod logs;
 mod meters;
 mod migrate;
 mod migrator;

@@ -5,10 +5,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use outbox::{Answer, BoxError, DeadLetter, EffectOwner, EventId, OperationError, Reason};
-use outbox_testing::JobRow;
+use outbox_testing::{JobRow, Logs};
 
 use crate::floor::{Asked, Do, Floor, Letter, ask, fail};
-use crate::logs::Logs;
 
 /// A parked job of `handler` for the event `label`, whose first execution does this.
 pub async fn park(floor: &Floor, handler: &str, label: &str, first: Do) -> (EventId, JobRow) {
@@ -161,7 +160,7 @@ async fn a_crash_outlives_a_redrive() {
 /// S2-72: the log says that a job is parked, and what is to be done, not that it failed.
 #[tokio::test]
 async fn the_log_says_parked_and_what_to_do() {
-    let (logs, _listening) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let floor = Floor::new().await;
     park(&floor, "desk.note", "unknown", Do::Unknown(None)).await;
     park(&floor, "bank.hasten", "late", Do::Hang).await;

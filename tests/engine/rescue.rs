@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_testing::eventually;
 use outbox_testing::fault::Point;
+use outbox_testing::{Logs, eventually};
 use sqlx::PgConnection;
 use sqlx::types::Uuid;
 
@@ -122,7 +122,7 @@ async fn held_by(floor: &Floor, worker: Uuid, event: Uuid, attempts: &str) {
 #[tokio::test]
 async fn a_job_that_cannot_be_taken_back_keeps_no_other() {
     let floor = Floor::new().await;
-    let (logs, _guard) = crate::logs::Logs::of_this_thread();
+    let logs = Logs::warnings();
     let outbox = floor.outbox(&["desk.note"]).build().await.unwrap();
     let bad = ask(&outbox, "bad", []).await;
     let mut good = Vec::new();

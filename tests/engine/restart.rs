@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use outbox::Outbox;
-use outbox_testing::eventually;
 use outbox_testing::fault::Proxy;
 use outbox_testing::server::{Options, Replication, Server};
+use outbox_testing::{Logs, eventually};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool};
 
 use crate::floor::{Asked, Do, Stage, Worker, ask, settings};
-use crate::logs::Logs;
 
 const SCHEMA: &str = "restart";
 
@@ -201,7 +200,7 @@ async fn a_standby_is_waited_for_and_worked_on_when_it_is_promoted() {
     drop(pool);
     proxy.point_to(replica.1.url()).unwrap();
     proxy.all().cut();
-    let (logs, _guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let begun = Instant::now();
     let worker = Worker::start(outbox);
     eventually("it has said so some times", async || (logs.lines().len() >= 6).then_some(())).await;

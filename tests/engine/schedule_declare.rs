@@ -1,11 +1,10 @@
 //! What a release says of its schedules, and what another release, or another binary, says.
 
 use outbox::{BuildError, Cadence, CatchUp, Fault, Overlap, Schedule, SubscriberDescriptor};
-use outbox_testing::eventually;
+use outbox_testing::{Logs, eventually};
 
 use crate::floor::Worker;
 use crate::linkage::{linking, of_job, on, scheduled};
-use crate::logs::Logs;
 use crate::schedule::{ages, by, jobs, minutely, outbox, overdue};
 use crate::sql::{text, texts};
 use crate::support::Shop;
@@ -174,7 +173,7 @@ async fn what_a_later_release_has_declared_is_left_to_it() {
             minutely("night.pulse", CatchUp::Latest, Overlap::Skip),
         ]
     };
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let built = outbox(&shop, all()).build().await.unwrap();
     for name in ["night.later", "night.pulse"] {
         overdue(&shop, name, "0 minutes").await;
@@ -185,7 +184,6 @@ async fn what_a_later_release_has_declared_is_left_to_it() {
     eventually("it says so", async || logs.lines().iter().any(|line| line.contains("cannot read it")).then_some(()))
         .await;
     worker.stop().await;
-    drop(guard);
     let said = logs.lines().iter().filter(|line| line.contains("cannot read it")).count();
     assert_eq!((said, jobs(&shop, "night.later").await), (1, 0));
 }

@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use outbox::{CatchUp, Overlap};
-use outbox_testing::eventually;
+use outbox_testing::{Logs, eventually};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::floor::{Floor, Worker};
-use crate::logs::Logs;
 use crate::schedule::{ages, assert_one_job_a_second, jobs, minutely, outbox, overdue};
 use crate::sql::{filled, until_blocked};
 use crate::support::Shop;
@@ -144,7 +143,7 @@ async fn a_run_by_hand_and_a_tick_do_not_meet() {
 #[tokio::test]
 async fn five_schedulers_take_each_tick_once() {
     let floor = Floor::new().await;
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let mut workers = Vec::new();
     for _ in 0..5 {
         workers.push(floor.outbox(&["night.pulse"]).name("same").build().await.unwrap());
@@ -161,7 +160,6 @@ async fn five_schedulers_take_each_tick_once() {
     assert_one_job_a_second(&floor).await;
     let effects = "select count(*) - count(distinct label) from :schema.done";
     assert_eq!(floor.sandbox.number(effects).await, 0);
-    drop(guard);
     // What a small pool and a busy server have said is no schedule's matter.
     let others = ["pool is smaller", "claims pass over many dead rows", "claims begin at the head again"];
     let said = logs.lines().into_iter().filter(|line| !others.iter().any(|other| line.contains(other)));

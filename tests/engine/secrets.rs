@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use outbox::prelude::*;
 use outbox::{Outbox, PublishError};
-use outbox_testing::Sandbox;
+use outbox_testing::{Logs, Sandbox};
 use serde::{Deserialize, Deserializer};
 use sqlx::AssertSqlSafe;
 use sqlx::types::Uuid;
 
-use crate::logs::Logs;
 use crate::sql::code;
 
 /// Stands in every payload of this file, and nowhere else. No word of it reads as the name of a field.
@@ -176,7 +175,7 @@ fn assert_kept(lines: &[String]) {
 #[tokio::test]
 async fn what_goes_wrong_in_a_handler_shows_no_payload() {
     let it = Secrets::new().await;
-    let (logs, guard) = Logs::of_everything();
+    let logs = Logs::everything();
     for mode in [Mode::Fine, Mode::Fail, Mode::Panic, Mode::Hang, Mode::Refused, Mode::Violated] {
         it.tell(mode).await;
     }
@@ -185,7 +184,6 @@ async fn what_goes_wrong_in_a_handler_shows_no_payload() {
     it.outbox.publish(&mut tx, &Bluntly { blunt: Blunt(MARKER.into()) }).await.unwrap();
     tx.commit().await.unwrap();
     it.outbox.drain().await.unwrap();
-    drop(guard);
     let (lines, stored) = (logs.lines(), it.stored_errors().await);
     assert_kept(&lines);
     assert_kept(&stored);
@@ -205,7 +203,7 @@ async fn what_goes_wrong_in_a_handler_shows_no_payload() {
 #[tokio::test]
 async fn a_refused_statement_shows_no_payload() {
     let it = Secrets::new().await;
-    let (logs, guard) = Logs::of_everything();
+    let logs = Logs::everything();
     let mut errors = Vec::new();
 
     // The server does quote it.
@@ -267,7 +265,6 @@ async fn a_refused_statement_shows_no_payload() {
         .await;
     let refused = it.outbox.redrive(job).await.unwrap_err();
     errors.extend(texts(&refused));
-    drop(guard);
     assert_kept(&errors);
     assert_kept(&logs.lines());
     assert_kept(&it.stored_errors().await);
@@ -279,7 +276,7 @@ async fn a_refused_statement_shows_no_payload() {
 async fn an_outcome_that_cannot_be_written_shows_no_payload() {
     let it = Secrets::new().await;
     it.sandbox.execute("alter table :schema.job_failed add constraint closed check (reason = 'none') not valid").await;
-    let (logs, guard) = Logs::of_everything();
+    let logs = Logs::everything();
     it.tell(Mode::Fail).await;
     let said = async {
         outbox_testing::eventually("the worker says that it cannot write", async || {
@@ -289,7 +286,6 @@ async fn an_outcome_that_cannot_be_written_shows_no_payload() {
         .await;
     };
     it.outbox.run(said).await.unwrap();
-    drop(guard);
     assert_kept(&logs.lines());
     assert_kept(&it.stored_errors().await);
 }

@@ -1,55 +1,20 @@
 //! The services of a worker: none of them ends unnoticed.
 
-use std::fmt::{Debug, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outbox_testing::eventually;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use outbox_testing::{Logs, eventually};
 
 use crate::floor::{Floor, Worker, ask, living_workers};
 use crate::proxy;
 use crate::support::{NOBODY_LISTENS, skipped_behind_a_pooler};
 
 /// A log that panics, once, when it is told that this service met an error.
-struct PanickingLog {
-    service: &'static str,
-    spent: AtomicBool,
-}
-
-#[derive(Default)]
-struct Fields(String);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let _ = write!(self.0, "{}={value:?} ", field.name());
-    }
-}
-
-impl Subscriber for PanickingLog {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("outbox")
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        let is_meant = fields.0.contains(&format!("service={:?}", self.service));
-        assert!(!is_meant || self.spent.swap(true, Ordering::SeqCst), "the log panics in the service {}", self.service);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+fn panicking_log(service: &'static str) -> Logs {
+    let (field, spent) = (format!("service={service:?}"), AtomicBool::new(false));
+    Logs::heard_by("outbox", move |line| {
+        let is_meant = line.contains(&field);
+        assert!(!is_meant || spent.swap(true, Ordering::SeqCst), "the log panics in the service {service}");
+    })
 }
 
 /// S1-22: a worker meets an error in a service, and what it says of it panics: the worker begins again under a new id, and runs what
@@ -63,7 +28,7 @@ async fn panics_in(service: &'static str, application: &str) {
     let event = ask(&elsewhere, "before", []).await;
     floor.until("desk.note", event, "succeeded").await;
     let before = living_workers(&floor).await;
-    let _log = tracing::subscriber::set_default(PanickingLog { service, spent: AtomicBool::new(false) });
+    let _log = panicking_log(service);
     // Until the service has a connection that can be cut.
     eventually("it goes on under a new id", async || {
         proxy.of(application).cut();

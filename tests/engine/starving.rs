@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use outbox_testing::eventually;
+use outbox_testing::{Logs, eventually};
 
 use crate::floor::{Floor, ask};
-use crate::logs::Logs;
 
 /// S2-12: jobs of a version that no binary knows, and of a handler that is not deployed, do not starve in silence: health names both, with their number and for how
 /// long, one line each says it and what to do, and readiness stays. What a living worker runs, and what is not due for long, is not among them.
@@ -25,7 +24,7 @@ async fn health_names_the_versions_and_handlers_that_starve() {
                              select id from :schema.job_live where job_type = 'desk.note' limit 2)",
         )
         .await;
-    let (logs, _listening) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let worker = floor.worker(&["desk.note", "shelf.fill"]).await;
     let health =
         eventually("it is counted", async || Some(worker.outbox.health()).filter(|health| !health.starving.is_empty()))
@@ -41,7 +40,7 @@ async fn health_names_the_versions_and_handlers_that_starve() {
     );
     eventually("it is ready all the same", async || worker.outbox.health().is_ready().then_some(())).await;
     let told = logs.lines();
-    let told: Vec<_> = told.iter().filter(|line| line.starts_with("no living worker runs")).collect();
+    let told: Vec<_> = told.iter().filter(|line| line.starts_with("WARN no living worker runs")).collect();
     assert_eq!(told.len(), 2, "{told:#?}");
     assert!(
         told[0].contains("3 due jobs of `desk.copy` in version 1") && told[0].contains("deploy a binary"),

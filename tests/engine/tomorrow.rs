@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use outbox::{MigrateError, Outbox};
 use outbox_postgres::Migrator;
+use outbox_testing::Logs;
 use outbox_testing::fault::{Process, Proxy, Session};
 use tokio::task::JoinSet;
 
 use crate::floor::{Asked, Do, Floor, Worker, ask};
-use crate::logs::Logs;
 use crate::migrate::{content, history};
 use crate::process::command;
 
@@ -188,7 +188,7 @@ async fn a_migration_gives_up_behind_its_patience() {
 #[tokio::test]
 async fn a_migration_that_waits_warns_nobody() {
     let floor = Floor::new().await;
-    let (logs, _guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let url = outbox_testing::Sandbox::url().await;
     let _long = Session::lock_table(&url, &floor.sandbox.table("worker"), "access share").await.unwrap();
     let migrator = tomorrows().patience(Duration::from_secs(1));

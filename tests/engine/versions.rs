@@ -5,11 +5,10 @@ mod both;
 
 use outbox::prelude::*;
 use outbox::{EventId, Live, Outbox, OutboxBuilder, Registry, SubscriberDescriptor, WireName};
-use outbox_testing::{eventually, published};
+use outbox_testing::{Logs, eventually, published};
 use serde::{Deserialize, Serialize};
 
 use crate::floor::Worker;
-use crate::logs::Logs;
 use crate::sql::{text, texts};
 use crate::support::{Answer, Script, Shop};
 
@@ -256,9 +255,8 @@ async fn a_handler_that_starves_on_a_version_is_told_of() {
     let sentence = starving.to_string();
     let says = "2 jobs of `billing.project` wait for a binary that knows version 3, and those that run take version 1";
     assert!(sentence.starts_with(says), "{sentence}");
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     binary(&shop, &[("billing.of_old", "billing.project")]).build().await.unwrap();
-    drop(guard);
     assert!(logs.lines().iter().any(|line| line.contains(says)), "{:?}", logs.lines());
     let jobs = shop.sandbox.jobs().await;
     assert!(jobs.0.iter().all(|job| job.status == "pending" && job.attempts == 0), "{jobs:?}");

@@ -1,10 +1,10 @@
 //! Messages that are no events here: each to quarantine with its reason, and nobody else kept up.
 
 use outbox::ingest::QuarantineClass;
+use outbox_testing::Logs;
 
 use crate::fake::Sent;
 use crate::floor::{Floor, new_id, policies, policy};
-use crate::logs::Logs;
 
 const SECRET: &str = "4111-1111";
 
@@ -49,9 +49,9 @@ async fn each_bad_message_is_quarantined_and_stops_nobody() {
     for (place, (_, bad)) in kinds.iter().enumerate() {
         messages.insert((place * 2).min(messages.len()), bad.clone());
     }
-    let (logs, guard) = Logs::of_everything();
+    let logs = Logs::everything();
     let status = floor.take(&outbox, &messages).await.status();
-    drop(guard);
+    let lines = logs.lines();
     assert_eq!((status.stored, status.quarantined, status.given_back), (5, kinds.len() as u64, 0));
     assert_eq!((floor.events().await, floor.jobs().await.len(), floor.fake.in_hand()), (5, 10, 0));
     let rows = floor.quarantined(&outbox).await;
@@ -68,8 +68,7 @@ async fn each_bad_message_is_quarantined_and_stops_nobody() {
     let newer = rows.iter().find(|row| row.class == "unsupported_version").unwrap();
     assert_eq!((newer.event_type.as_deref(), newer.event_version), (Some("policy.created"), Some(3)));
     assert!(newer.reason.contains("known here (1, 2): a newer producer"), "{}", newer.reason);
-    let lines = logs.lines();
-    let told = lines.iter().filter(|line| line.starts_with("a message went to quarantine")).count();
+    let told = lines.iter().filter(|line| line.starts_with("WARN a message went to quarantine")).count();
     assert_eq!(told, kinds.len());
     assert!(!lines.iter().any(|line| line.contains(SECRET)), "{lines:#?}");
 }
@@ -80,9 +79,8 @@ async fn each_bad_message_is_quarantined_and_stops_nobody() {
 async fn a_type_that_nobody_knows_is_seen() {
     let floor = Floor::new().await;
     let outbox = floor.outbox(&["billing.book", "log.keep"]).await;
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let status = floor.take(&outbox, &[event("parcel.sent.v1", "{}")]).await.status();
-    drop(guard);
     assert_eq!((status.quarantined, floor.events().await), (1, 0));
     let rows = floor.quarantined(&outbox).await;
     assert_eq!(rows[0].reason, "nobody here declares or receives `parcel.sent`");

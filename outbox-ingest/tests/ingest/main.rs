@@ -7,9 +7,6 @@ mod bad;
 mod fake;
 mod fan_out;
 mod floor;
-/// One and the same as that of the engine.
-#[path = "../../../tests/engine/logs.rs"]
-mod logs;
 mod meters;
 mod outage;
 mod quarantine;

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use outbox::{Metadata, Outbox};
+use outbox_testing::Logs;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use crate::fake::{Fake, Sent};
 use crate::floor::{Floor, PolicyCreated, Running, new_id, policies, policy};
-use crate::logs::Logs;
 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -55,10 +55,9 @@ async fn the_trace_of_the_producer_goes_on() {
     let floor = Floor::new().await;
     let outbox = floor.outbox(&["billing.book"]).await;
     let message = policy("p1").with("correlationid", "request 7").header("traceparent", TRACE);
-    let (logs, guard) = Logs::of_everything();
+    let logs = Logs::everything();
     floor.take(&outbox, std::slice::from_ref(&message)).await;
     outbox.drain().await.unwrap();
-    drop(guard);
     let lines = logs.lines();
     let tells = |words: &[&str]| lines.iter().any(|line| words.iter().all(|word| line.contains(word)));
     let trace = format!("traceparent={TRACE:?}");

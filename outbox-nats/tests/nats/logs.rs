@@ -2,8 +2,9 @@
 
 use outbox_ingest::Source as _;
 use outbox_nats::{Nats, NatsSource};
-use outbox_relay::contract::{Broker as _, PATIENCE, Said};
+use outbox_relay::contract::{Broker as _, PATIENCE};
 use outbox_relay::{Link, Transport as _};
+use outbox_testing::Logs;
 
 use crate::server::{STREAM, Server, stream};
 
@@ -11,16 +12,6 @@ use crate::server::{STREAM, Server, stream};
 fn nobody() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
-}
-
-/// Until a line holds all of these words.
-async fn line(said: &Said, words: &[&str]) -> String {
-    let mut all = Vec::new();
-    outbox_testing::eventually(&format!("a line with {words:?}"), async || {
-        all.append(&mut said.take());
-        all.iter().find(|line| words.iter().all(|word| line.contains(word))).cloned()
-    })
-    .await
 }
 
 async fn last_error(link: &Link) -> String {
@@ -31,15 +22,15 @@ async fn last_error(link: &Link) -> String {
 /// URL holds.
 #[tokio::test]
 async fn no_connection_is_told_of_with_its_address() {
-    let (said, _listening) = Said::of_this_thread();
+    let logs = Logs::of("outbox");
     let address = nobody();
     let nats = Nats::builder(format!("nats://ann:hunter2@{address}")).connect().await.unwrap();
-    let of_destination = line(&said, &["no connection", "destination=\"nats\"", &address]).await;
+    let of_destination = logs.until(&["no connection", "destination=\"nats\"", &address]).await;
     assert!(last_error(nats.link()).await.contains(&address));
     drop(nats);
     let source =
         NatsSource::builder(format!("nats://ann:hunter2@{address}"), "SHOP", "billing").connect().await.unwrap();
-    let of_source = line(&said, &["no connection", "source=\"billing\"", &address]).await;
+    let of_source = logs.until(&["no connection", "source=\"billing\"", &address]).await;
     assert!(last_error(source.link()).await.contains(&address));
     assert!(!of_source.contains("destination"), "{of_source}");
     assert!(!format!("{of_destination} {of_source} {:?}", source.link().status()).contains("hunter2"));
@@ -49,16 +40,16 @@ async fn no_connection_is_told_of_with_its_address() {
 #[tokio::test]
 async fn a_wrong_name_is_told_of_and_looked_for_again() {
     let server = Server::start().await;
-    let (said, _listening) = Said::of_this_thread();
+    let logs = Logs::of("outbox");
     let nats = server.builder().check(STREAM).connect().await.unwrap();
-    let told = line(&said, &["nothing is published", "the stream `CONTRACT`", "`.declare(..)`"]).await;
+    let told = logs.until(&["nothing is published", "the stream `CONTRACT`", "`.declare(..)`"]).await;
     assert!(told.starts_with("ERROR"), "{told}");
     let source =
         NatsSource::builder(format!("nats://{}", server.address()), STREAM, "billing").connect().await.unwrap();
-    line(&said, &["nothing is consumed", "the stream `CONTRACT`", "source=\"billing\""]).await;
+    logs.until(&["nothing is consumed", "the stream `CONTRACT`", "source=\"billing\""]).await;
     server.jetstream().await.create_stream(stream(&["contract.>"])).await.unwrap();
     nats.ready(PATIENCE).await.unwrap();
-    line(&said, &["connected to NATS"]).await;
+    logs.until(&["connected to NATS"]).await;
     drop(source);
 }
 

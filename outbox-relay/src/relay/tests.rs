@@ -2,12 +2,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::future::join_all;
 use outbox::Verdict;
+use outbox_testing::Logs;
 use tokio::sync::watch;
 
 use super::*;
 use crate::circuit::CircuitState;
 use crate::message::tests::envelope;
-use crate::said::Said;
 use crate::transport::Link;
 
 /// A destination that answers as it is told to.
@@ -117,14 +117,14 @@ async fn an_outage_is_charged_to_nobody_and_knocked_at_by_one() {
 /// O15: an outage is told of once a pause, however many messages meet it, with why, for how long, and that nothing is charged; its end is too.
 #[tokio::test(start_paused = true)]
 async fn an_outage_is_one_line_a_pause() {
-    let (said, _listening) = Said::of_this_thread();
+    let logs = Logs::of("outbox");
     let scripted = Scripted::answering(Some(Err(NotConfirmed::Unreachable("nobody is there".into()))));
     let relay = relay(&scripted);
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_mins(5) {
         join_all((0..50).map(|_| send(&relay))).await;
     }
-    let lines = said.take();
+    let lines = logs.take();
     assert_eq!(u32::try_from(lines.len()).unwrap(), scripted.calls(), "one message looks after each pause: {lines:#?}");
     assert!((10..=20).contains(&lines.len()), "{lines:#?}");
     let whole = |line: &String| {
@@ -137,7 +137,7 @@ async fn an_outage_is_one_line_a_pause() {
     scripted.answer.send_replace(Some(Ok(Confirmed::new())));
     tokio::time::advance(Duration::from_mins(1)).await;
     join_all((0..50).map(|_| send(&relay))).await;
-    let lines = said.take();
+    let lines = logs.take();
     assert!(lines.len() == 1 && lines[0].contains("answers again"), "{lines:#?}");
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outbox::Metadata;
-use outbox_testing::eventually;
+use outbox_testing::{Logs, eventually};
 
 use super::watch::{Item, asked, begun, next, onlooker, watch};
 use crate::floor::{Floor, ask};
 use crate::linkage::only_events;
-use crate::logs::Logs;
 use crate::roles::granted::Granted;
 use crate::support::publish;
 
@@ -70,7 +69,7 @@ async fn a_worker_may_look_on_and_a_publisher_may_not() {
     let worker = it.floor.outbox_on(it.member("worker").await, &[]).build().await.unwrap();
     let mut stream = watch(&worker, "work.*").await;
     let publisher = it.outbox(&it.member("publisher").await, only_events()).build().await.unwrap();
-    let (logs, _guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let mut blind = publisher.live().events(["work.*"]).subscribe().unwrap();
     let told = || logs.lines().iter().filter(|line| line.contains("look at its grants")).count();
     eventually("the log says so", async || (told() == 1).then_some(())).await;

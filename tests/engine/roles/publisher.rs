@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use outbox::SubscriberDescriptor;
+use outbox_testing::Logs;
 use sqlx::Connection;
 
 use crate::enqueue::SendMail;
 use crate::floor::Letter;
 use crate::linkage::{linking, on, only_events};
-use crate::logs::Logs;
 use crate::support::{OrderPlaced, Script};
 
 use super::granted::{DENIED, FOR_THE_OWNER, Granted};
@@ -127,7 +127,7 @@ async fn a_publisher_declares_nothing_and_says_so() {
     let it = Granted::new().await;
     let registry = || linking([on("audit.watch", "order.*"), on("mail.send_it", "order.placed")]);
     let pool = it.member("publisher").await;
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let outbox = it.outbox(&pool, registry()).state(crate::support::Script::default()).build().await.unwrap();
     let said = logs.lines();
     assert!(said.len() == 1 && said[0].contains("audit.watch, mail.send_it"), "{said:?}");
@@ -139,5 +139,4 @@ async fn a_publisher_declares_nothing_and_says_so() {
         it.outbox(&it.member("worker").await, registry()).state(crate::support::Script::default()).build().await;
     it.outbox(&pool, registry()).state(crate::support::Script::default()).build().await.unwrap();
     assert_eq!(logs.lines().len(), 1, "once a worker has declared them, nothing is left to say");
-    drop(guard);
 }

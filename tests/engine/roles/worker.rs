@@ -2,13 +2,12 @@
 
 use outbox::Envelope;
 use outbox::ingest::{Arrival, QuarantineClass, Redriven, Taken, Unfit};
-use outbox_testing::eventually;
+use outbox_testing::{Logs, eventually};
 use sqlx::Executor;
 use sqlx::types::Uuid;
 
 use crate::floor::{Asked, Do, Letter, Worker, ask, fail};
 use crate::linkage::only_events;
-use crate::logs::Logs;
 
 use super::granted::{FOR_THE_OWNER, Granted};
 
@@ -58,7 +57,7 @@ async fn a_worker_runs_the_whole_engine() {
     let mut tx_before = early.begin().await.unwrap();
     let asked = Asked { label: "early".into(), plan: Vec::new() };
     let backfilled = early.publish(&mut tx_before, &asked).await.unwrap().event_id;
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let pool = it.member("worker").await;
     let handlers = ["desk.note", "desk.once", "till.book", "shelf.follow", "desk.letter", "night.scan"];
     let worker = Worker::start(floor.outbox_on(pool.clone(), &handlers).build().await.unwrap());
@@ -108,7 +107,6 @@ async fn a_worker_runs_the_whole_engine() {
         .filter(|line| line.contains("permission") || line.contains("did not answer"))
         .collect();
     assert_eq!(refused, [""; 0]);
-    drop(guard);
 }
 
 /// A worker makes partitions for the days to come, and what lands in them is published and read by the roles through the parent.
@@ -176,14 +174,13 @@ async fn a_worker_prunes_what_is_old_enough() {
                insert into :schema.inbox (handler, key, created_at) values ('a.b', gen_random_uuid(), now() - interval '2 years')";
     it.floor.sandbox.execute(old).await;
     let pool = it.member("worker").await;
-    let (logs, guard) = Logs::of_this_thread();
+    let logs = Logs::warnings();
     let worker = Worker::start(it.floor.outbox_on(pool.clone(), &["desk.once"]).build().await.unwrap());
     it.floor
         .until_number("select (select count(*) from :schema.job_failed) + (select count(*) from :schema.inbox)", 0)
         .await;
     worker.stop().await;
     assert_eq!(logs.lines(), [""; 0]);
-    drop(guard);
     let chores = ["succeeded", "events", "failed", "attempts", "inbox", "publish_keys"];
     for chore in chores {
         let too_soon = it.answer(&pool, &format!("select :schema.prune_{chore}('1 hour')")).await;
@@ -211,7 +208,7 @@ async fn a_worker_vacuums_where_it_may() {
     let table = sandbox.table("job_live");
     let dead = format!("select (pg_stat_get_dead_tuples('{table}'::regclass) >= 60000)::int::bigint");
     it.floor.until_number(&dead, 1).await;
-    let (logs, guard) = Logs::of_everything();
+    let logs = Logs::everything();
     let worker = Worker::start(it.floor.outbox_on(it.member("worker").await, &["desk.once"]).build().await.unwrap());
     ask(&worker.outbox, "a", []).await;
     let version = "select current_setting('server_version_num')::bigint";
@@ -224,5 +221,4 @@ async fn a_worker_vacuums_where_it_may() {
         assert!(!logs.lines().iter().any(|line| line.contains("permission denied")), "and the server does not");
     }
     worker.stop().await;
-    drop(guard);
 }
