@@ -45,4 +45,7 @@ begin
   end loop;
 end $$;
 
+-- 15 forgot to say that it takes nothing from the binaries before it, so that they refused to start on these tables.
+update migration set compatible_from = 8 where version = 15;
+
 insert into migration (version, name, compatible_from) values (18, '0018_catalogue', 8);

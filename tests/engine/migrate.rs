@@ -212,6 +212,18 @@ async fn a_newer_schema_that_is_compatible_is_taken() {
     assert!(matches!(error, MigrateError::TooNew { found: 99, .. }), "one that is not is enough: {error}");
 }
 
+/// Q28: the binaries of the last release start on the tables of today: each migration since says so, unless a release is meant to break that.
+#[tokio::test]
+async fn the_last_release_is_let_on_the_tables_of_today() {
+    let released = include_str!("../previous/released.toml");
+    let version = released.lines().find_map(|line| line.strip_prefix("version = ")).unwrap().trim_matches('"');
+    let sandbox = Sandbox::new().await;
+    let refusing = format!(
+        "select name from :schema.migration where version > {version} and coalesce(compatible_from > {version}, true) order by 1"
+    );
+    assert_eq!(crate::sql::texts(&sandbox, &refusing).await, Vec::<String>::new());
+}
+
 /// B13: a migration that was applied from another text is refused by number, and nothing is changed.
 #[tokio::test]
 async fn a_changed_migration_is_refused() {
