@@ -1,5 +1,6 @@
 //! claim: due jobs become running, leased to this worker, and come with their messages.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -140,8 +141,21 @@ pub(crate) async fn claim(
     for row in &rows {
         messages.extend(message(&Columns { row, are_looked_at: messages.is_empty() })?);
     }
+    let jobs = in_order(&rows)?;
+    jobs.into_iter().filter_map(|job| read(&job, claim_id, wanted, &messages, asked_at).transpose()).collect()
+}
+
+/// By priority, then those that have been due for longest, then by id.
+fn in_order(rows: &[PgRow]) -> Result<Vec<Columns<'_>>, sqlx::Error> {
     let columns = rows.iter().enumerate().map(|(nth, row)| Columns { row, are_looked_at: nth == 0 });
-    columns.filter_map(|columns| read(&columns, claim_id, wanted, &messages, asked_at).transpose()).collect()
+    let keyed = columns.map(|row| {
+        // What is never negative is ordered as its bits are.
+        let late: f64 = row.get(15)?;
+        Ok(((row.get::<i16>(17)?, Reverse(late.to_bits()), row.get::<Uuid>(0)?), row))
+    });
+    let mut keyed = keyed.collect::<Result<Vec<_>, sqlx::Error>>()?;
+    keyed.sort_unstable_by_key(|(key, _)| *key);
+    Ok(keyed.into_iter().map(|(_, row)| row).collect())
 }
 
 /// A row of the answer. The types of its columns are those of all rows, so they are looked at in one of them: to look at each costs more

@@ -9,7 +9,7 @@
 -- $13 modules int[], $14 module_free int[]: of each range, its handler's module and that module's free slots
 -- $15 crash limit
 -- $16 float8[]: where to begin, for each range and its four priorities, in seconds of this server's clock; empty: at the head
--- Answer: the claimed jobs with their message; nothing when this worker is not alive any more.
+-- Answer: the claimed jobs with their message, in no order, because a sort of them with their messages was a tenth of a claim; nothing when this worker is not alive any more.
 with
 -- KEY SHARE: a rescue (FOR UPDATE) waits for nobody and skips us; our own renewal does not wait either.
 alive as materialized (
@@ -88,16 +88,16 @@ select c.id, c.event_id, c.job_type, c.attempts, c.max_attempts, c.crashes,
          where i.handler = ($12::text[])[array_position($11::text[], c.job_type)] and i.key = coalesce(c.event_id, c.id)
        ) is not null as done_before,
        -- how long it has been due: by this server's clock, which is the one that said when; no time can be taken from an infinite one
-       case when isfinite(c.available_at) then greatest(extract(epoch from now() - c.available_at), 0) else 0 end::float8 as late,
+       case when isfinite(c.available_at) then greatest(extract(epoch from now() - c.available_at), 0) else 'infinity' end::float8 as late,
        -- of a command that says so: the seconds until it is too old, less than none when it is. Bounded before it is a float, whatever
        -- somebody wrote there; a row that refuses would end the whole claim
        case when c.event_id is null and jsonb_typeof(c.metadata -> 'expires_at') = 'number'
             then least(greatest((c.metadata ->> 'expires_at')::numeric - extract(epoch from now())::numeric, -1e9), 1e12)::float8
-       end as expires_in
+       end as expires_in,
+       c.priority
 from (select *, row_number() over (partition by event_id) = 1 as first from claimed) c
 -- LIMIT 1 keeps it one primary key lookup an event, in the one partition that can hold it.
 left join lateral (
   select v.event_type, v.event_version, v.occurred_at, v.subject_type, v.subject_id, v.metadata, v.payload
   from :schema.event v where v.id = c.event_id and c.first limit 1
 ) e on true
-order by c.priority, c.available_at, c.id
