@@ -206,7 +206,7 @@ impl Executor {
             async move {
                 let _slot = slot;
                 let stop = Cancellation(inner.stop.child_token());
-                let work = scope::carry(carried, catch_panic(move || work(stop)));
+                let work = scope::carry(carried, catch_panic(move || Box::pin(work(stop))));
                 let result = tokio::select! {
                     biased;
                     ended = work => outcome(name, ended),

@@ -67,6 +67,7 @@ mod session_lock;
 mod signal;
 mod sqlstate;
 mod step;
+mod step_back;
 mod supervisor;
 mod to_the_end;
 mod transaction;

@@ -6,7 +6,6 @@
 //! Ages are given as the moment since which something waits: a gauge of an age would stand still, and look well, when the loop that writes
 //! it does.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +13,7 @@ use metrics::{Counter, Gauge, Histogram};
 use outbox_core::SubscriberDescriptor;
 use outbox_core::transition::{Next, Reason};
 
+use crate::hashed::HashMap;
 use crate::step::depth::Depth;
 
 /// What became of an execution: its label, and its place among the counters.

@@ -21,8 +21,8 @@ pub(crate) struct Scope {
     inherited: Inherited,
     /// How many in-transaction subscribers run within each other.
     depth: u8,
-    /// Whether anything was, so that a commit knows whether there is somebody to wake.
-    published: Arc<AtomicBool>,
+    /// Whether anything was, where a commit asks whether there is somebody to wake.
+    published: Option<Arc<AtomicBool>>,
 }
 
 /// What is published in a scope begins with this.
@@ -50,7 +50,7 @@ impl Scope {
     /// Of an application's own task, in the context of the scope around it.
     pub(crate) fn new(outbox: Outbox) -> Self {
         let inherited = SCOPE.try_with(|scope| scope.inherited.clone()).unwrap_or_default();
-        Self { outbox, inherited, depth: depth(), published: Arc::default() }
+        Self { outbox, inherited, depth: depth(), published: None }
     }
 
     /// The same, with what is said here, and of the context around it what is not.
@@ -59,12 +59,17 @@ impl Scope {
     }
 
     pub(crate) fn of_handler(outbox: Outbox, cause: Arc<Envelope>) -> Self {
-        Self { outbox, inherited: Inherited::Cause(cause), depth: 0, published: Arc::default() }
+        Self { outbox, inherited: Inherited::Cause(cause), depth: 0, published: None }
+    }
+
+    /// Of a handler whose transaction is committed for it.
+    pub(crate) fn of_transaction(outbox: Outbox, cause: Arc<Envelope>) -> Self {
+        Self { published: Some(Arc::default()), ..Self::of_handler(outbox, cause) }
     }
 
     /// Of a handler that takes a batch: no message of it is the cause of what it publishes, unless it says so.
     pub(crate) fn of_batch(outbox: Outbox) -> Self {
-        Self { outbox, inherited: Inherited::Nothing, depth: 0, published: Arc::default() }
+        Self { outbox, inherited: Inherited::Nothing, depth: 0, published: None }
     }
 
     /// Of an in-transaction subscriber.
@@ -73,7 +78,7 @@ impl Scope {
     }
 
     pub(crate) fn has_published(&self) -> bool {
-        self.published.load(Ordering::Relaxed)
+        self.published.as_ref().is_some_and(|published| published.load(Ordering::Relaxed))
     }
 
     pub(crate) fn run<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
@@ -130,7 +135,7 @@ pub fn context() -> Metadata {
 /// The scope of here, without its transaction, for work that goes on behind it.
 pub(crate) fn carried() -> Option<Scope> {
     let here = SCOPE.try_with(Scope::clone).ok()?;
-    Some(Scope { depth: 0, published: Arc::default(), ..here })
+    Some(Scope { depth: 0, published: None, ..here })
 }
 
 /// Runs `future` in the scope that was carried along, if there was one.
@@ -143,5 +148,5 @@ pub(crate) async fn carry<F: Future>(scope: Option<Scope>, future: F) -> F::Outp
 
 /// Something was published in the current scope, if there is one.
 pub(crate) fn note_published() {
-    let _ = SCOPE.try_with(|scope| scope.published.store(true, Ordering::Relaxed));
+    let _ = SCOPE.try_with(|scope| scope.published.as_ref().map(|published| published.store(true, Ordering::Relaxed)));
 }

@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::task::Poll;
 
 /// The outcome of a call, or the message of its panic. Calling is inside too: the first poll is not the first code to run.
-pub(crate) async fn catch_panic<F: Future>(call: impl FnOnce() -> F) -> Result<F::Output, String> {
+pub(crate) async fn catch_panic<F: Future + Unpin>(call: impl FnOnce() -> F) -> Result<F::Output, String> {
     // Everything that the call can have left half done is dropped with it: the delivery is used for nothing else.
     let future = catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(panic.as_ref()))?;
-    let mut future = Caught(Some(Box::pin(future)));
+    let mut future = Caught(Some(future));
     poll_fn(move |context| {
-        match catch_unwind(AssertUnwindSafe(|| future.0.as_mut().map(|it| it.as_mut().poll(context)))) {
+        match catch_unwind(AssertUnwindSafe(|| future.0.as_mut().map(|it| Pin::new(it).poll(context)))) {
             Ok(None | Some(Poll::Pending)) => Poll::Pending,
             Ok(Some(Poll::Ready(output))) => Poll::Ready(Ok(output)),
             Err(panic) => Poll::Ready(Err(message(panic.as_ref()))),
@@ -22,7 +22,7 @@ pub(crate) async fn catch_panic<F: Future>(call: impl FnOnce() -> F) -> Result<F
 }
 
 /// A future whose destructors may panic, which must not reach the engine.
-struct Caught<F>(Option<Pin<Box<F>>>);
+struct Caught<F>(Option<F>);
 
 impl<F> Drop for Caught<F> {
     fn drop(&mut self) {

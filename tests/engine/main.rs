@@ -15,6 +15,7 @@ mod clock;
 mod conformance;
 mod context;
 mod crash;
+mod crew;
 mod database;
 mod dead_letters;
 mod dead_rows;

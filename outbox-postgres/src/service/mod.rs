@@ -1,6 +1,7 @@
 //! When things happen: one loop a service, each calling the steps of its verbs; no SQL.
 
 mod cleaner;
+mod crew;
 mod dead_rows;
 mod dispatcher;
 mod drain;

@@ -19,6 +19,7 @@ use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step;
 use crate::step::settle::{Settled, Settlement};
+use crate::step_back::step_back;
 
 /// Most outcomes of one statement.
 pub(crate) const BATCH: usize = 500;
@@ -75,7 +76,7 @@ impl Settler {
     async fn gather(&mut self, batch: &mut Vec<Settlement>) {
         loop {
             let before = batch.len();
-            tokio::task::yield_now().await;
+            step_back().await;
             while batch.len() < BATCH
                 && let Ok(settlement) = self.outcomes.try_recv()
             {

@@ -1,5 +1,6 @@
 //! The slot of one execution, and the way of what it comes to: to the settler, and to the loop that gives out the slots.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use outbox_core::JobId;
@@ -24,37 +25,50 @@ pub(crate) struct Slot {
     pub(crate) handler: usize,
     pub(crate) risk: Risk,
     pub(crate) started: Instant,
-    pub(crate) number: u64,
+    pub(crate) number: usize,
     /// Of how many jobs it is the execution.
     pub(crate) jobs: u32,
     pub(crate) meter: Option<Arc<OfHandler>>,
-    pub(crate) finished: mpsc::UnboundedSender<News>,
+    /// None once it was told.
+    pub(crate) finished: Option<mpsc::UnboundedSender<News>>,
 }
 
 /// What an execution tells the loop, by its number.
 #[derive(Clone, Copy)]
 pub(crate) enum News {
     /// The handler is done, and its outcome waits to be handed over.
-    Returned(u64),
+    Returned(usize),
     /// The slot is free.
-    Ended(u64, Ended),
+    Ended(usize, Ended),
 }
 
 impl Slot {
     /// From here on it is no handler that holds the slot.
     fn returned(&self) {
-        let _ = self.finished.send(News::Returned(self.number));
+        let _ = self.finished.as_ref().map(|finished| finished.send(News::Returned(self.number)));
+    }
+
+    /// It is over, and who has the news tells them.
+    fn end(mut self) -> News {
+        self.finished = None;
+        self.news()
+    }
+
+    fn news(&self) -> News {
+        let ran = self.started.elapsed();
+        if let Some(meter) = &self.meter {
+            meter.ends(ran);
+        }
+        News::Ended(self.number, Ended { handler: self.handler, risk: self.risk, ran: ran / self.jobs.max(1) })
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // The loop is gone only when nobody counts slots any more.
-        if let Some(meter) = &self.meter {
-            meter.ends(self.started.elapsed());
+        if let Some(finished) = self.finished.take() {
+            // The loop is gone only when nobody counts slots any more.
+            let _ = finished.send(self.news());
         }
-        let ended = Ended { handler: self.handler, risk: self.risk, ran: self.started.elapsed() / self.jobs.max(1) };
-        let _ = self.finished.send(News::Ended(self.number, ended));
     }
 }
 
@@ -72,12 +86,16 @@ impl Report {
         clippy::manual_async_fn,
         reason = "an `async fn` would hold its arguments twice, and there is one of these for each job"
     )]
-    pub(crate) fn of(self, slot: Slot, execution: Execution) -> impl Future<Output = ()> + Send {
+    pub(crate) fn of(&self, slot: Slot, execution: Execution) -> impl Future<Output = News> + Send {
         async move {
             let span = execution.span();
-            let ran = execution.run().instrument(span).await;
+            let ran = {
+                let run = pin!(execution.run());
+                // To enter a span that nobody hears of costs as much as a quick handler.
+                if span.is_disabled() { run.await } else { run.instrument(span).await }
+            };
             self.hand_over(&slot, execution.job.key(), ran).await;
-            drop(slot);
+            slot.end()
         }
     }
 
@@ -146,7 +164,7 @@ fn came(ran: &Ran) -> Came {
 pub(crate) fn heard(news: News, underway: &mut Underway, dispatcher: &mut Dispatcher) -> bool {
     match news {
         News::Returned(number) => {
-            underway.ended(number);
+            underway.returned(number);
             false
         }
         News::Ended(number, ended) => {

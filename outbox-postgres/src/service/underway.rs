@@ -7,14 +7,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::roster::Roster;
-use crate::hashed::HashMap;
 use crate::health::{Overdue, overdue_after};
 
-/// What runs, by a number of its own.
+/// What runs, each at a place of its own, which is its number.
 #[derive(Debug, Default)]
 pub(crate) struct Underway {
-    executions: HashMap<u64, Running>,
-    next: u64,
+    places: Vec<Option<Running>>,
+    /// Places that nobody has.
+    free: Vec<usize>,
+    running: u32,
 }
 
 #[derive(Debug)]
@@ -27,25 +28,37 @@ struct Running {
 
 impl Underway {
     /// An execution of `handler` starts; answers the number that it ends by.
-    pub(crate) fn started(&mut self, handler: usize) -> u64 {
-        self.next += 1;
-        self.executions.insert(self.next, Running { handler, started: Instant::now(), late: false });
-        self.next
+    pub(crate) fn started(&mut self, handler: usize, now: Instant) -> usize {
+        let running = Some(Running { handler, started: now, late: false });
+        self.running += 1;
+        if let Some(place) = self.free.pop() {
+            self.places[place] = running;
+            return place;
+        }
+        self.places.push(running);
+        self.places.len() - 1
     }
 
-    pub(crate) fn ended(&mut self, execution: u64) {
-        self.executions.remove(&execution);
+    /// Its handler is done, and it will end.
+    pub(crate) fn returned(&mut self, execution: usize) {
+        self.running -= u32::from(self.places[execution].take().is_some());
+    }
+
+    /// Its number is another one's from here on.
+    pub(crate) fn ended(&mut self, execution: usize) {
+        self.returned(execution);
+        self.free.push(execution);
     }
 
     pub(crate) fn len(&self) -> u32 {
-        u32::try_from(self.executions.len()).unwrap_or(u32::MAX)
+        self.running
     }
 
     /// The handlers with executions past their time; `slots` tells how many a handler may have at once. An execution counts from
     /// the second look on: behind a pause of the whole process all are late, and end as soon as they get to it.
     pub(crate) fn overdue(&mut self, now: Instant, roster: &Roster, slots: impl Fn(usize) -> u32) -> Vec<Overdue> {
         let mut found: BTreeMap<usize, (u32, Duration)> = BTreeMap::new();
-        for running in self.executions.values_mut() {
+        for running in self.places.iter_mut().flatten() {
             let runs = now.saturating_duration_since(running.started);
             let late_before = running.late;
             running.late = runs > overdue_after(roster.handler(running.handler));
@@ -90,7 +103,7 @@ mod tests {
     fn behind_a_pause_of_the_process_nothing_counts_as_blocked_at_once() {
         let roster = Roster::new(vec![&PROMPT]);
         let mut underway = Underway::default();
-        let (ends, blocks) = (underway.started(0), underway.started(0));
+        let (ends, blocks) = (underway.started(0, Instant::now()), underway.started(0, Instant::now()));
         let resumed = Instant::now() + Duration::from_mins(1);
         assert_eq!(underway.overdue(resumed, &roster, |_| 2), []);
         underway.ended(ends);
@@ -100,5 +113,19 @@ mod tests {
         assert!(blocked[0].longest >= Duration::from_mins(1));
         underway.ended(blocks);
         assert_eq!(underway.overdue(resumed, &roster, |_| 2), []);
+    }
+
+    /// One that hands its outcome over counts no more, and keeps its number until it has ended.
+    #[test]
+    fn a_number_is_one_executions_until_it_has_ended() {
+        let mut underway = Underway::default();
+        let (returned, runs) = (underway.started(0, Instant::now()), underway.started(0, Instant::now()));
+        underway.returned(returned);
+        assert_eq!(underway.len(), 1);
+        let third = underway.started(0, Instant::now());
+        assert!(third != returned && third != runs);
+        underway.ended(returned);
+        assert_eq!(underway.len(), 2);
+        assert_eq!(underway.started(0, Instant::now()), returned);
     }
 }

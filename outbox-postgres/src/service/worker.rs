@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::crew::Crew;
 use super::dispatcher::{Dispatcher, Started};
 use super::floor::{Begin, Floor};
 use super::in_hand::InHand;
@@ -55,7 +56,7 @@ impl Worker {
     pub(crate) async fn run(self) {
         let (claims, requests, mut claimed) = self.start_claimer();
         let (finished, mut slots) = mpsc::unbounded_channel();
-        let executions = TaskTracker::new();
+        let executions = self.executions(finished);
         let config = self.outbox.config();
         let mut dispatcher = Dispatcher::new(
             Arc::clone(&self.roster),
@@ -63,7 +64,6 @@ impl Worker {
             config.profile.batch,
             config.profile.prefetch,
         );
-        let signals = Signals::new(self.stop.clone(), self.kill.clone());
         let wake = &self.outbox.inner().wake;
         let mut due = true;
         let mut asked = false;
@@ -72,10 +72,7 @@ impl Worker {
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut next_poll = Instant::now();
         loop {
-            while let Some(started) = dispatcher.start() {
-                let number = underway.started(started.handler);
-                self.execute(started, number, &signals, &finished, &executions);
-            }
+            self.start(&mut dispatcher, &mut underway, &executions);
             if !asked && let Some(wanted) = dispatcher.wanted(due) {
                 due = false;
                 next_poll = Instant::now() + jittered(self.poll_interval());
@@ -115,8 +112,8 @@ impl Worker {
         }
         let _ = claims.await;
         self.give_back(back).await;
-        executions.close();
-        executions.wait().await;
+        executions.tasks.close();
+        executions.tasks.wait().await;
     }
 
     /// How long an idle worker waits for a wake. One that would hear none does not wait long.
@@ -149,41 +146,55 @@ impl Worker {
         (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
 
-    fn execute(
-        &self,
-        started: Started,
-        number: u64,
-        signals: &Arc<Signals>,
-        finished: &mpsc::UnboundedSender<News>,
-        executions: &TaskTracker,
-    ) {
-        let handler = self.roster.handler(started.handler);
-        let meter = self.outbox.inner().meters.of(handler.name).cloned();
-        if let Some(meter) = &meter {
-            meter.begins(started.job.late());
+    fn executions(&self, finished: mpsc::UnboundedSender<News>) -> Executions {
+        let (tasks, signals) = (TaskTracker::new(), Signals::new(self.stop.clone(), self.kill.clone()));
+        let crew = Crew::new(self.reporter(&signals), finished.clone(), tasks.clone());
+        Executions { signals, finished, tasks, crew }
+    }
+
+    /// Starts all that have a slot.
+    fn start(&self, dispatcher: &mut Dispatcher, underway: &mut Underway, executions: &Executions) {
+        let (now, mut singly) = (Instant::now(), Vec::new());
+        while let Some(started) = dispatcher.start() {
+            let number = underway.started(started.handler, now);
+            let slot = self.slot(&started, number, now, &executions.finished);
+            let handler = self.roster.handler(started.handler);
+            let signals = &executions.signals;
+            let execution = |job| Execution { outbox: self.outbox.clone(), handler, job, signals: Arc::clone(signals) };
+            if handler.settings.batch.is_some() {
+                let jobs = std::iter::once(started.job).chain(started.company);
+                let batch = RunBatch(jobs.map(execution).collect());
+                // Boxed, because spawning moves a future several times, and these are large.
+                executions.tasks.spawn(Box::pin(self.reporter(signals).of_batch(slot, batch)));
+            } else {
+                singly.push((slot, execution(started.job)));
+            }
         }
-        let slot = Slot {
+        executions.crew.run(singly);
+    }
+
+    fn slot(&self, started: &Started, number: usize, now: Instant, finished: &mpsc::UnboundedSender<News>) -> Slot {
+        let meter = self.outbox.inner().meters.of(self.roster.handler(started.handler).name).cloned();
+        if let Some(meter) = &meter {
+            meter.begins(started.job.late(now.into_std()));
+        }
+        Slot {
             handler: started.handler,
             risk: started.risk,
-            started: Instant::now(),
+            started: now,
             number,
             jobs: u32::try_from(1 + started.company.len()).unwrap_or(u32::MAX),
             meter,
-            finished: finished.clone(),
-        };
-        let execution = |job| Execution { outbox: self.outbox.clone(), handler, job, signals: Arc::clone(signals) };
-        let report = Report {
+            finished: Some(finished.clone()),
+        }
+    }
+
+    fn reporter(&self, signals: &Arc<Signals>) -> Report {
+        Report {
             outbox: self.outbox.clone(),
             in_hand: Arc::clone(&self.in_hand),
             outcomes: self.outcomes.clone(),
             signals: Arc::clone(signals),
-        };
-        // Boxed, because spawning moves a future several times, and these are large.
-        if handler.settings.batch.is_some() {
-            let jobs = std::iter::once(started.job).chain(started.company);
-            executions.spawn(Box::pin(report.of_batch(slot, RunBatch(jobs.map(execution).collect()))));
-        } else {
-            executions.spawn(Box::pin(report.of(slot, execution(started.job))));
         }
     }
 
@@ -200,6 +211,14 @@ impl Worker {
             let _ = self.outcomes.send(settlement).await;
         }
     }
+}
+
+/// How executions run, and where they tell of their end.
+struct Executions {
+    signals: Arc<Signals>,
+    finished: mpsc::UnboundedSender<News>,
+    tasks: TaskTracker,
+    crew: Arc<Crew>,
 }
 
 /// A fifth more at most, so that many processes do not poll in step.

@@ -93,9 +93,9 @@ impl Claimed {
         (self.job_id, self.claim_id)
     }
 
-    /// How long behind its time it is now.
-    pub(crate) fn late(&self) -> Duration {
-        self.late_by_then + self.asked_at.elapsed()
+    /// How long behind its time it is by `now`.
+    pub(crate) fn late(&self, now: Instant) -> Duration {
+        self.late_by_then + now.saturating_duration_since(self.asked_at)
     }
 
     /// Whether it is too old by now to be begun.
@@ -141,8 +141,11 @@ pub(crate) async fn claim(
     for row in &rows {
         messages.extend(message(&Columns { row, are_looked_at: messages.is_empty() })?);
     }
-    let jobs = in_order(&rows)?;
-    jobs.into_iter().filter_map(|job| read(&job, claim_id, wanted, &messages, asked_at).transpose()).collect()
+    let mut jobs = Vec::with_capacity(rows.len());
+    for row in in_order(&rows)? {
+        jobs.extend(read(&row, claim_id, wanted, &messages, asked_at)?);
+    }
+    Ok(jobs)
 }
 
 /// By priority, then those that have been due for longest, then by id.

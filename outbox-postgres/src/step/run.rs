@@ -1,7 +1,10 @@
 //! run: decode, extract, call, within the timeout; a panic is caught here. No SQL but the transaction's begin and end.
 //! Many jobs in one call: see [`run_batch`](super::run_batch).
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use outbox_core::transition::{Next, Reason, broken_off, settle};
@@ -88,6 +91,15 @@ pub(super) enum Ended {
     Killed,
 }
 
+impl Ended {
+    fn of(call: Result<Outcome, String>) -> Self {
+        match call {
+            Ok(outcome) => Self::Returned(outcome),
+            Err(panic) => Self::Panicked(panic),
+        }
+    }
+}
+
 impl Execution {
     /// What is logged and traced while it runs, by whomever, stands in this span: which job of which message, at which try, and what ties it to
     /// the request that set it in motion. A retry and another process have the same, because it is read from the row.
@@ -171,7 +183,11 @@ impl Execution {
     }
 
     fn scope(&self) -> Scope {
-        Scope::of_handler(self.outbox.clone(), Arc::clone(&self.job.envelope))
+        let (outbox, cause) = (self.outbox.clone(), Arc::clone(&self.job.envelope));
+        match self.handler.guard {
+            Guard::Transaction => Scope::of_transaction(outbox, cause),
+            _ => Scope::of_handler(outbox, cause),
+        }
     }
 
     /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
@@ -284,17 +300,23 @@ impl Execution {
 
     /// Calls the handler, and answers how that ended.
     pub(super) async fn end_of(&self, scope: &Scope, delivery: Delivery<'_>) -> Ended {
-        let call = scope.run(catch_panic(move || (self.handler.call)(delivery)));
+        let begun = tokio::time::Instant::now();
+        let mut call = pin!(scope.run(catch_panic(move || (self.handler.call)(delivery))));
+        // Most handlers that wait for nothing are done at their first poll, and need neither a timer nor a place among those who hear
+        // of the worker's end.
+        let mut first = Some(poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await);
+        if let Some(Poll::Ready(ended)) = first {
+            return Ended::of(ended);
+        }
+        // Its first poll has left its waker.
+        let call = poll_fn(|context| first.take().unwrap_or_else(|| call.as_mut().poll(context)));
         // In one task with the handler, and the handler dropped before its end is told: one that blocks its thread holds its slot
         // and its claim until it lets go, so that no retry begins beside it. What has ended by then has ended, however late.
         tokio::select! {
             biased;
-            ended = call => match ended {
-                Ok(outcome) => Ended::Returned(outcome),
-                Err(panic) => Ended::Panicked(panic),
-            },
+            ended = call => Ended::of(ended),
             () = self.signals.kill.cancelled() => Ended::Killed,
-            () = tokio::time::sleep(self.handler.settings.timeout) => Ended::TimedOut,
+            () = tokio::time::sleep_until(begun + self.handler.settings.timeout) => Ended::TimedOut,
         }
     }
 
@@ -356,7 +378,8 @@ impl Execution {
     }
 
     fn next(&self, outcome: &Outcome) -> Next {
-        let jitter = if self.signals.jitter { rand::random() } else { 0.0 };
+        let repeats = matches!(outcome, Outcome::Failed { .. });
+        let jitter = if repeats && self.signals.jitter { rand::random() } else { 0.0 };
         settle(self.job.counts, outcome, self.handler.settings.backoff, jitter)
     }
 
