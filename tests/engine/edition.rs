@@ -37,8 +37,10 @@ async fn a_publisher_reads_the_catalogue_once() {
     shop.bare(linking([on("search.index", "order.placed")])).build().await.unwrap();
     let mut tx = outbox.begin().await.unwrap();
     let mut published = Vec::new();
+    // Behind a pooler others have been on this connection.
+    let before = by_edition(&mut tx).await;
     for times in 0..3 {
-        assert_eq!(by_edition(&mut tx).await, (times - 1).max(0));
+        assert_eq!(by_edition(&mut tx).await - before, (times - 1).max(0));
         published.push(outbox.publish(&mut tx, &OrderPlaced::of("o1")).await.unwrap());
     }
     tx.commit().await.unwrap();
