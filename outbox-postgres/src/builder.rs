@@ -332,7 +332,6 @@ impl OutboxBuilder {
             running: AtomicBool::new(false),
             vitals: Arc::default(),
             executing: Executing::default(),
-            hand_over: Arc::default(),
             live: Arc::default(),
             meters,
             asked_to: AskedTo::default(),

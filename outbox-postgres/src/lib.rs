@@ -37,7 +37,6 @@ mod error;
 mod executing;
 mod executor;
 mod fan_out;
-mod hand_over;
 mod hashed;
 pub mod health;
 mod identity;

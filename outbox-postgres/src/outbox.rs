@@ -16,7 +16,6 @@ use crate::enqueue::{Enqueuing, Order};
 use crate::error::{PublishError, RunError};
 use crate::executing::Executing;
 use crate::fan_out::FanOut;
-use crate::hand_over::HandOver;
 use crate::health::Health;
 use crate::lane::Lane;
 use crate::live::{Hub, LiveStreams};
@@ -55,7 +54,6 @@ pub(crate) struct Inner {
     pub(crate) running: AtomicBool,
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) executing: Executing,
-    pub(crate) hand_over: Arc<HandOver>,
     pub(crate) live: Arc<Hub>,
     pub(crate) meters: Meters,
     pub(crate) asked_to: AskedTo,

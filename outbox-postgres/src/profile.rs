@@ -11,7 +11,7 @@ use std::time::Duration;
 /// | most jobs that wait in memory, `.prefetch(..)` | 0 | 100 | 1000 |
 /// | an idle worker looks every, `.poll_interval(..)` | 100 ms | 1 s | 1 s |
 /// | a process sends a NOTIFY every, at most | 1 ms | 10 ms | 50 ms |
-/// | a handler's connection goes straight to the next handler | no | no | yes |
+/// | a handler's connection goes straight to the next handler, whose transaction begins with the commit before it | no | no | yes |
 ///
 /// No profile changes what is promised, nor how many handlers run at once: that is for what the handlers call to say, see
 /// [`OutboxBuilder::concurrency`](crate::OutboxBuilder::concurrency).
@@ -24,7 +24,7 @@ pub struct Profile {
     pub(crate) poll_interval: Duration,
     /// How long a NOTIFY stands for all commits behind it.
     pub(crate) debounce: Duration,
-    /// Whether a connection of the application's pool goes from one transaction of a handler to the next.
+    /// Whether a connection of the application's pool goes from one handler to the next, and its transaction begins with the commit before it.
     pub(crate) hand_over: bool,
 }
 
@@ -59,7 +59,9 @@ impl Profile {
     /// elsewhere only when its lease has ended, and each has an attempt and a crash counted. A claim takes some ten milliseconds, for
     /// which a job that has just been committed waits. Another process hears of a commit up to 50 ms late, when it follows another one.
     /// A connection of the application's pool on which a handler had its transaction serves the next handlers for up to 20 ms before it
-    /// goes back, without the pool's `before_acquire` and `after_release`; who else waits for a connection waits so much longer.
+    /// goes back, without the pool's `before_acquire` and `after_release`; who else waits for a connection waits so much longer. While the
+    /// pool has others to give, it is up to a second. Where a handler's job waits in memory, its transaction begins with the commit of the one
+    /// before it, and is open without a job until that has the slot, or for a millisecond or two.
     #[must_use]
     pub const fn high_throughput() -> Self {
         Self {

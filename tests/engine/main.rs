@@ -86,6 +86,7 @@ mod standalone;
 mod starving;
 mod statements;
 mod storage;
+mod succession;
 mod supervisor;
 mod support;
 mod timeout;

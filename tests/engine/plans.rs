@@ -77,7 +77,7 @@ fn cases() -> Vec<Case> {
         case(
             "settle in the transaction",
             "settle_tx",
-            format!("{}, '{CLAIM}', 'plan.a', gen_random_uuid()", "lpad(to_hex(401), 32, '0')::uuid"),
+            format!("{}, '{CLAIM}', 'plan.a', gen_random_uuid(), '{CLAIM}'", "lpad(to_hex(401), 32, '0')::uuid"),
             1,
             1,
         ),

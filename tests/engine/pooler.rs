@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use outbox::Outbox;
 use outbox::health::Listening;
+use outbox::{Outbox, Profile};
 use outbox_testing::fault::Proxy;
 use outbox_testing::server::Pooler;
 use outbox_testing::{Sandbox, eventually};
 use sqlx::PgPool;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-use crate::floor::{Do, Floor, Worker, ask, settings};
+use crate::floor::{Do, Floor, Worker, ask, ask_many, settings};
 use crate::process::Process;
 use crate::proxy;
 
@@ -97,6 +97,46 @@ async fn past_the_pooler_the_engine_listens() {
     let event = ask(&elsewhere, "a", []).await;
     floor.until("till.book", event, "succeeded").await;
     worker.stop().await;
+}
+
+/// The same for high throughput: a transaction that began with the commit before it keeps its session of the pooler, as any open one does, and
+/// each handler has its effect once.
+#[tokio::test]
+async fn transactions_follow_each_other_through_a_pooler() {
+    let floor = Floor::new().await;
+    let pooler = pooler().await;
+    let proxy = Proxy::start(pooler.url()).unwrap();
+    ask_many(&floor.outbox(&["till.book"]).build().await.unwrap(), 20, []).await;
+    let direct = Outbox::builder(proxy::pool(&proxy)).direct(floor.sandbox.pool().connect_options().as_ref().clone());
+    let outbox = settings(direct.schema(floor.sandbox.schema()), &["till.book"], floor.stage.clone());
+    let outbox = outbox.profile(Profile::high_throughput()).concurrency(2).build().await.unwrap();
+    let worker = Worker::start(outbox);
+    floor.until_settled().await;
+    worker.stop().await;
+    let sent = proxy.all();
+    assert!(sent.count("settle_tx") >= 20 && sent.count("begin") < sent.count("settle_tx"), "{:?}", sent.statements());
+    let effects = "select count(*) from :schema.done";
+    assert_eq!(floor.sandbox.number(effects).await, 20);
+    assert_eq!(floor.sandbox.number("select count(distinct label) from :schema.done").await, 20);
+}
+
+/// Told of a pooler, none keeps its session for a transaction of the next handler: each begins for itself.
+#[tokio::test]
+async fn no_transaction_waits_in_a_pooler_that_it_was_told_of() {
+    let floor = Floor::new().await;
+    let pooler = pooler().await;
+    let proxy = Proxy::start(pooler.url()).unwrap();
+    ask_many(&floor.outbox(&["till.book"]).build().await.unwrap(), 20, []).await;
+    let options = proxy.options().application_name("application");
+    let pool = PgPoolOptions::new().max_connections(2).connect_lazy_with(options);
+    let builder = Outbox::builder(pool).schema(floor.sandbox.schema()).transaction_pooler();
+    let outbox = settings(builder, &["till.book"], floor.stage.clone()).profile(Profile::high_throughput());
+    let worker = Worker::start(outbox.concurrency(1).build().await.unwrap());
+    floor.until_settled().await;
+    worker.stop().await;
+    let sent = proxy.of("application");
+    assert!(sent.count("settle_tx") >= 20 && sent.count("begin") >= sent.count("settle_tx"), "{:?}", sent.statements());
+    assert_eq!(floor.sandbox.number("select count(*) from :schema.done").await, 20);
 }
 
 /// O18: behind a transaction pooler that it was not told of, the worker finds out that it hears nothing, and polls.

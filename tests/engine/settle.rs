@@ -53,7 +53,8 @@ async fn a_stale_worker_changes_nothing() {
     let mut tx = floor.sandbox.pool().begin().await.unwrap();
     let named = format!("set local outbox.claim = '{old}'");
     sqlx::query(sqlx::AssertSqlSafe(named)).execute(&mut *tx).await.unwrap();
-    let in_transaction = sqlx::query_as(floor.fill(SETTLE_TX)).bind(job).bind(old).bind("desk.note").bind(job);
+    let in_transaction =
+        sqlx::query_as(floor.fill(SETTLE_TX)).bind(job).bind(old).bind("desk.note").bind(job).bind(old);
     let answer: (bool, bool, bool) = in_transaction.fetch_one(&mut *tx).await.unwrap();
     assert_eq!(answer, (true, true, false), "the same transaction, the first mark, but not its claim");
     tx.rollback().await.unwrap();

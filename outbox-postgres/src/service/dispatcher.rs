@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_core::Guard;
 use outbox_core::slots::Slots;
 use outbox_core::transition::Risk;
 
@@ -262,6 +263,15 @@ impl Dispatcher {
     /// Most executions of a handler at once.
     pub(crate) fn most_for(&self, handler: usize) -> u32 {
         self.slots.most_for(handler)
+    }
+
+    /// How many jobs in memory are of handlers that take the transaction.
+    pub(crate) fn queued_in_transaction(&self) -> u32 {
+        if self.waiting == 0 {
+            return 0;
+        }
+        let transactional = |handler: &usize| self.roster.handler(*handler).guard == Guard::Transaction;
+        (0..self.queues.len()).filter(transactional).map(|handler| queued(&self.queues[handler])).sum()
     }
 
     /// All jobs that were not started.

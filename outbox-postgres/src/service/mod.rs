@@ -19,6 +19,7 @@ mod scheduler;
 mod settler;
 mod shares;
 mod slot;
+mod succession;
 mod underway;
 mod upkeep;
 mod worker;

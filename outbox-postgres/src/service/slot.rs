@@ -108,7 +108,7 @@ impl Report {
         drop(slot);
     }
 
-    async fn hand_over(&self, slot: &Slot, job: (JobId, Uuid), ran: Ran) {
+    pub(super) async fn hand_over(&self, slot: &Slot, job: (JobId, Uuid), ran: Ran) {
         if let Some(meter) = &slot.meter {
             meter.came(came(&ran));
         }

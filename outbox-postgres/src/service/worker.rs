@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_core::Guard;
 use outbox_core::transition::Next;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -16,6 +17,7 @@ use super::floor::{Begin, Floor};
 use super::in_hand::InHand;
 use super::roster::Roster;
 use super::slot::{News, Report, Slot, heard};
+use super::succession::{Succession, Turn};
 use super::underway::Underway;
 use crate::backoff::Reconnect;
 use crate::health::Listening;
@@ -104,6 +106,9 @@ impl Worker {
             }
         }
         wake.rests(false);
+        if let Some(succession) = &executions.succession {
+            succession.end();
+        }
         drop(requests);
         let mut back = dispatcher.take_waiting();
         // A claim under way is waited for: its jobs would otherwise stay held until the lease ends.
@@ -149,7 +154,7 @@ impl Worker {
     fn executions(&self, finished: mpsc::UnboundedSender<News>) -> Executions {
         let (tasks, signals) = (TaskTracker::new(), Signals::new(self.stop.clone(), self.kill.clone()));
         let crew = Crew::new(self.reporter(&signals), finished.clone(), tasks.clone());
-        Executions { signals, finished, tasks, crew }
+        Executions { signals, finished, tasks, crew, succession: Succession::of(&self.outbox) }
     }
 
     /// Starts all that have a slot.
@@ -166,9 +171,19 @@ impl Worker {
                 let batch = RunBatch(jobs.map(execution).collect());
                 // Boxed, because spawning moves a future several times, and these are large.
                 executions.tasks.spawn(Box::pin(self.reporter(signals).of_batch(slot, batch)));
+            } else if let Some(succession) = &executions.succession
+                && handler.guard == Guard::Transaction
+            {
+                let turn = Turn::new(self.reporter(signals), slot, execution(started.job));
+                if let Some(turn) = succession.pass(turn) {
+                    executions.tasks.spawn(Box::pin(Arc::clone(succession).run(turn)));
+                }
             } else {
                 singly.push((slot, execution(started.job)));
             }
+        }
+        if let Some(succession) = &executions.succession {
+            succession.queue(dispatcher.queued_in_transaction());
         }
         executions.crew.run(singly);
     }
@@ -219,6 +234,8 @@ struct Executions {
     finished: mpsc::UnboundedSender<News>,
     tasks: TaskTracker,
     crew: Arc<Crew>,
+    /// Of those that take the transaction, where they follow each other.
+    succession: Option<Arc<Succession>>,
 }
 
 /// A fifth more at most, so that many processes do not poll in step.

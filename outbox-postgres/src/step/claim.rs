@@ -83,6 +83,8 @@ pub(crate) struct Claimed {
     /// nothing is begun behind its time for the length of an answer's way.
     pub(crate) late_by_then: Duration,
     pub(crate) asked_at: Instant,
+    /// When it was here: its event had committed by then.
+    pub(crate) came_at: Instant,
     /// How long it may still be begun from then on; `None`: for ever.
     pub(crate) expires_in: Option<Duration>,
 }
@@ -137,13 +139,14 @@ pub(crate) async fn claim(
         .bind(&wanted.floors)
         .fetch_all(connection)
         .await?;
+    let times = (asked_at, Instant::now());
     let mut messages = HashMap::default();
     for row in &rows {
         messages.extend(message(&Columns { row, are_looked_at: messages.is_empty() })?);
     }
     let mut jobs = Vec::with_capacity(rows.len());
     for row in in_order(&rows)? {
-        jobs.extend(read(&row, claim_id, wanted, &messages, asked_at)?);
+        jobs.extend(read(&row, claim_id, wanted, &messages, times)?);
     }
     Ok(jobs)
 }
@@ -211,7 +214,7 @@ fn read(
     claim_id: Uuid,
     wanted: &Wanted,
     messages: &HashMap<Uuid, Message>,
-    asked_at: Instant,
+    (asked_at, came_at): (Instant, Instant),
 ) -> Result<Option<Claimed>, sqlx::Error> {
     let job_id: Uuid = row.get(0)?;
     let event_id: Option<Uuid> = row.get(1)?;
@@ -232,6 +235,7 @@ fn read(
         bereft: message.bereft,
         late_by_then: Duration::try_from_secs_f64(row.get(15)?).unwrap_or_default(),
         asked_at,
+        came_at,
         expires_in: row.get::<Option<f64>>(16)?.map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
     }))
 }

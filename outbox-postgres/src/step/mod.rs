@@ -35,6 +35,7 @@ pub(crate) mod restored;
 pub(crate) mod retire;
 pub(crate) mod run;
 pub(crate) mod run_batch;
+pub(crate) mod run_tx;
 pub(crate) mod schedule;
 pub(crate) mod schedule_declare;
 pub(crate) mod schedule_status;

@@ -1,5 +1,5 @@
-//! run: decode, extract, call, within the timeout; a panic is caught here. No SQL but the transaction's begin and end.
-//! Many jobs in one call: see [`run_batch`](super::run_batch).
+//! run: decode, extract, call, within the timeout; a panic is caught here. No SQL: the transaction of a handler that takes one is in
+//! [`run_tx`](super::run_tx). Many jobs in one call: see [`run_batch`](super::run_batch).
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,29 +9,22 @@ use std::time::{Duration, Instant};
 
 use outbox_core::transition::{Next, Reason, broken_off, settle};
 use outbox_core::{Delivery, Guard, Item, Outcome, SubscriberDescriptor, TypeMap, Verdict, error_chain};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;
 use tracing::{Span, field};
 
 use super::claim::Claimed;
 use super::settle::Settlement;
-use super::settle_tx::{self, TxSettled};
 use crate::cancellation::Cancellation;
 use crate::error::told;
 use crate::executing::Executing;
-use crate::hand_over::{HandOver, Lent};
 use crate::outbox::Outbox;
 use crate::parked::ASK_ITS_OWNER;
 use crate::scope::Scope;
-use crate::sqlstate::{self, Class};
 use crate::unwind::catch_panic;
 
-/// Longest wait for a connection of the application's pool, and for the transaction on it.
-const BEGIN_LIMIT: Duration = Duration::from_secs(3);
-/// Longest wait for what ends it: a commit can wait for a replica.
-const END_LIMIT: Duration = Duration::from_secs(5);
 /// When a job that got no connection from the application's pool is due again.
-const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
+pub(super) const NO_CONNECTION_DELAY: Duration = Duration::from_secs(1);
 /// When a job is due again whose earlier execution has not ended.
 const STILL_RUNS_DELAY: Duration = Duration::from_secs(1);
 
@@ -145,7 +138,7 @@ impl Execution {
     }
 
     /// What it comes to when there is nothing to call its handler for.
-    pub(super) fn without_a_call(&self, started: Instant) -> Option<Ran> {
+    pub(crate) fn without_a_call(&self, started: Instant) -> Option<Ran> {
         if self.job.done_before {
             return Some(self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started));
         }
@@ -166,7 +159,7 @@ impl Execution {
         None
     }
 
-    fn expired(&self, started: Instant) -> Ran {
+    pub(super) fn expired(&self, started: Instant) -> Ran {
         let error = "it expired before its turn came, and was not begun";
         tracing::warn!(job = %self.job.job_id, handler = self.handler.name, error, "expired");
         self.unsettled(Next::Failed(Reason::Expired), Some(error.to_owned()), started)
@@ -182,7 +175,7 @@ impl Execution {
         }
     }
 
-    fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> Scope {
         let (outbox, cause) = (self.outbox.clone(), Arc::clone(&self.job.envelope));
         match self.handler.guard {
             Guard::Transaction => Scope::of_transaction(outbox, cause),
@@ -190,105 +183,7 @@ impl Execution {
         }
     }
 
-    /// Begin, call, settle, commit. The connection is the application's; it is closed where its state is not known.
-    async fn run_in_transaction(&self, started: Instant) -> Ran {
-        let hand_over = &self.outbox.inner().hand_over;
-        let mut connection = match hand_over.waits(self.outbox.pool()) {
-            Some(connection) => connection,
-            // Boxed: the pool's future is large, and most executions of a backlog do without.
-            None => match Box::pin(self.of_the_pool(started)).await {
-                Ok(connection) => connection,
-                Err(ran) => return ran,
-            },
-        };
-        let begin = AssertSqlSafe(settle_tx::begin(self.job.claim_id, self.handler.settings.timeout));
-        let (ran, sound) = match within(BEGIN_LIMIT, connection.begin_with(begin)).await {
-            // Asked once more: it may have waited for the connection for seconds.
-            Ok(transaction) if self.job.is_expired() => {
-                (self.expired(started), within(END_LIMIT, transaction.rollback()).await.is_ok())
-            }
-            Ok(mut transaction) => {
-                let scope = self.scope();
-                let ended = self.call(&scope, Some(&mut transaction)).await;
-                if let Ended::Returned(Outcome::Done) = ended {
-                    self.commit(transaction, &scope, started).await
-                } else if matches!(ended, Ended::Returned(_)) && !self.is_the_same(&mut transaction).await {
-                    (self.transaction_was_ended(started), false)
-                } else {
-                    // A future that was dropped or that panicked may have left an answer unread.
-                    let sound =
-                        matches!(ended, Ended::Returned(_)) && within(END_LIMIT, transaction.rollback()).await.is_ok();
-                    (self.ended(&ended, started), sound)
-                }
-            }
-            Err(error) => (self.no_connection(&error, started), false),
-        };
-        match (sound, self.outbox.config().profile.hand_over) {
-            (true, true) => hand_over.give(connection),
-            (true, false) => drop(connection),
-            (false, _) => connection.close(),
-        }
-        ran
-    }
-
-    /// A connection of the pool; or what it comes to without.
-    async fn of_the_pool(&self, started: Instant) -> Result<Lent, Ran> {
-        let acquired = tokio::select! {
-            // Within a limit of ours: the pool's own is half a minute, and is spent on each idle connection that died silently.
-            connection = within(BEGIN_LIMIT, HandOver::lend(self.outbox.pool())) => connection,
-            () = self.signals.kill.cancelled() => return Err(self.unsettled(Next::Return, None, started)),
-        };
-        match acquired {
-            Ok(connection) => Ok(connection),
-            Err(error) => {
-                // The slot waits, not the job alone: a pool that refuses at once would otherwise be asked by the whole backlog.
-                tokio::select! {
-                    () = tokio::time::sleep(NO_CONNECTION_DELAY) => {}
-                    () = self.signals.cancel.cancelled() => {}
-                }
-                Err(self.no_connection(&error, started))
-            }
-        }
-    }
-
-    /// A handler that ended its transaction and then failed has had its effect: tried again, it would have it twice.
-    async fn is_the_same(&self, transaction: &mut PgConnection) -> bool {
-        within(END_LIMIT, async { Ok(settle_tx::is_the_same(transaction, self.job.claim_id).await) })
-            .await
-            .unwrap_or(true)
-    }
-
-    /// The handler is done: mark and completion join its transaction, which then commits. Answers whether the connection is
-    /// still good.
-    async fn commit(
-        &self,
-        mut transaction: sqlx::Transaction<'_, sqlx::Postgres>,
-        scope: &Scope,
-        started: Instant,
-    ) -> (Ran, bool) {
-        let statements = self.outbox.statements();
-        let mark = self.handler.original_name();
-        match within(END_LIMIT, settle_tx::settle_tx(&mut transaction, statements, &self.job, mark)).await {
-            Ok(TxSettled::Ready) => {}
-            Ok(TxSettled::LeaseLost) => {
-                return (Ran::LeaseLost, within(END_LIMIT, transaction.rollback()).await.is_ok());
-            }
-            Ok(TxSettled::Duplicate) => {
-                let sound = within(END_LIMIT, transaction.rollback()).await.is_ok();
-                return (self.unsettled(Next::Succeeded(Some(Reason::Duplicate)), None, started), sound);
-            }
-            Ok(TxSettled::NotTheSame) => return (self.transaction_was_ended(started), false),
-            Err(error) => return (self.failed(&explain("settling the handler's transaction", &error), started), false),
-        }
-        match within(END_LIMIT, transaction.commit()).await {
-            Ok(()) => (Ran::Committed { published: scope.has_published() }, true),
-            // Either the commit was refused, or its answer was lost. In the second case the job may be gone: then settling
-            // it changes nothing, because the claim no longer stands.
-            Err(error) => (self.failed(&explain("committing the handler's transaction", &error), started), false),
-        }
-    }
-
-    async fn call(&self, scope: &Scope, connection: Option<&mut PgConnection>) -> Ended {
+    pub(super) async fn call(&self, scope: &Scope, connection: Option<&mut PgConnection>) -> Ended {
         let items = [self.item()];
         let delivery = Delivery::new(&items, self.outbox.state(), &self.signals.lent);
         let delivery = match connection {
@@ -373,7 +268,7 @@ impl Execution {
         self.unsettled(next, Some(error.clone()), started)
     }
 
-    fn failed(&self, error: &str, started: Instant) -> Ran {
+    pub(super) fn failed(&self, error: &str, started: Instant) -> Ran {
         self.returned(&Outcome::Failed { verdict: Verdict::Retry, error: error_chain::sanitise(error) }, started)
     }
 
@@ -384,7 +279,7 @@ impl Execution {
     }
 
     /// The handler never ran, so nothing is charged.
-    fn no_connection(&self, error: &sqlx::Error, started: Instant) -> Ran {
+    pub(crate) fn no_connection(&self, error: &sqlx::Error, started: Instant) -> Ran {
         tracing::warn!(
             job = %self.job.job_id, handler = self.handler.name, error = told(error),
             "no transaction for the handler from the application's pool; the job is given back, uncharged"
@@ -401,14 +296,14 @@ impl Execution {
         self.unsettled(Next::Snooze(STILL_RUNS_DELAY), None, started)
     }
 
-    fn transaction_was_ended(&self, started: Instant) -> Ran {
+    pub(super) fn transaction_was_ended(&self, started: Instant) -> Ran {
         let error = "the handler ended the transaction that it was given (a COMMIT or ROLLBACK in raw SQL), so its effect and its \
                      completion cannot commit together; leave the end of the transaction to outbox";
         tracing::error!(job = %self.job.job_id, handler = self.handler.name, error, "quarantined");
         self.unsettled(Next::Failed(Reason::Quarantined), Some(error.to_owned()), started)
     }
 
-    fn unsettled(&self, next: Next, error: Option<String>, started: Instant) -> Ran {
+    pub(super) fn unsettled(&self, next: Next, error: Option<String>, started: Instant) -> Ran {
         Ran::Unsettled(Settlement {
             job_id: self.job.job_id,
             claim_id: self.job.claim_id,
@@ -416,22 +311,5 @@ impl Execution {
             error,
             ran: started.elapsed(),
         })
-    }
-}
-
-/// One of the engine's own statements, within its limit.
-async fn within<T>(limit: Duration, statement: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
-    tokio::time::timeout(limit, statement).await.unwrap_or_else(|_| {
-        Err(sqlx::Error::Io(std::io::Error::new(
-            std::io::ErrorKind::TimedOut,
-            format!("no answer from the database within {limit:?}"),
-        )))
-    })
-}
-
-fn explain(what: &str, error: &sqlx::Error) -> String {
-    match sqlstate::classify(error) {
-        Class::Connection => format!("{what}: {error}; whether it took place is not known"),
-        _ => format!("{what}: {error}"),
     }
 }

@@ -25,6 +25,7 @@ pub(crate) async fn settle_tx(
     statements: &Statements,
     job: &Claimed,
     mark_name: &str,
+    transaction: Uuid,
 ) -> Result<TxSettled, sqlx::Error> {
     let effect: EventId = job.effect_id();
     let row = sqlx::query(statements.settle_tx.text())
@@ -32,6 +33,7 @@ pub(crate) async fn settle_tx(
         .bind(job.claim_id)
         .bind(mark_name)
         .bind(effect.as_uuid())
+        .bind(transaction)
         .fetch_one(connection)
         .await?;
     let (same, marked, settled): (bool, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
@@ -43,19 +45,19 @@ pub(crate) async fn settle_tx(
     })
 }
 
-/// Whether this is still the transaction that was begun for the claim. A transaction that a failed statement aborted answers
-/// nothing any more, and counts as the same.
-pub(crate) async fn is_the_same(connection: &mut PgConnection, claim_id: Uuid) -> bool {
+/// Whether this is still the transaction of this name. A transaction that a failed statement aborted answers nothing any more, and
+/// counts as the same.
+pub(crate) async fn is_the_same(connection: &mut PgConnection, transaction: Uuid) -> bool {
     let name = sqlx::query("select coalesce(current_setting('outbox.claim', true), '')").fetch_one(connection).await;
-    name.and_then(|row| row.try_get::<String, _>(0)).map_or(true, |name| name == claim_id.to_string())
+    name.and_then(|row| row.try_get::<String, _>(0)).map_or(true, |name| name == transaction.to_string())
 }
 
-/// How such a transaction begins: it is named for its claim, which its settle checks, and the server bounds it, so that a
-/// process that freezes does not hold its row locks for ever. One round trip.
-pub(crate) fn begin(claim_id: Uuid, timeout: std::time::Duration) -> String {
+/// How such a transaction begins: it has a name, which its settle checks, and the server bounds it, so that a process that freezes does not
+/// hold its row locks for ever. One round trip.
+pub(crate) fn begin(name: Uuid, timeout: std::time::Duration) -> String {
     let bound = timeout.as_millis().saturating_add(1_000).min(i32::MAX as u128);
     format!(
-        "begin; set local outbox.claim = '{claim_id}'; set local statement_timeout = {bound}; \
+        "begin; set local outbox.claim = '{name}'; set local statement_timeout = {bound}; \
          set local idle_in_transaction_session_timeout = {bound}"
     )
 }

@@ -1,11 +1,11 @@
 -- settle_tx: of a handler that took the transaction: inbox mark and completion, in that transaction, before its commit.
--- $1 job id   $2 claim_id   $3 name of its inbox mark   $4 key of its inbox mark
--- Answer, always one row: same (still the transaction that was begun for this claim), marked (the effect is the first one),
+-- $1 job id   $2 claim_id   $3 name of its inbox mark   $4 key of its inbox mark   $5 name of the transaction
+-- Answer, always one row: same (still the transaction that was begun for the handler), marked (the effect is the first one),
 -- settled (the claim is still ours). All three, or the caller rolls back.
 with
 -- The setting was made for this transaction only: a handler that ended it and began another has lost it.
 same as materialized (
-  select coalesce(current_setting('outbox.claim', true), '') = $2::uuid::text as ok
+  select coalesce(current_setting('outbox.claim', true), '') = $5::uuid::text as ok
 ),
 mark as (
   insert into :schema.inbox (handler, key)

@@ -58,6 +58,9 @@ impl Conversation {
             _ => None,
         };
         let executed = executed.map(|name| self.executes(name));
+        if message.kind() == b'Q' && ends_and_begins(&String::from_utf8_lossy(first)) {
+            self.so_far.clear();
+        }
         self.begun.extend(executed.clone());
         if matches!(message.kind(), b'Q' | b'S' | b'F') {
             self.unanswered.push_back(std::mem::take(&mut self.begun));
@@ -86,6 +89,12 @@ impl Conversation {
         self.so_far.insert(name.clone());
         Executed { name, after }
     }
+}
+
+/// Whether a text ends one transaction and begins another.
+fn ends_and_begins(text: &str) -> bool {
+    let mut statements = text.split(';').map(name_of);
+    statements.any(|name| name == "commit" || name == "rollback") && statements.any(|name| name == "begin")
 }
 
 /// Whether this message of a client is only part of something that later messages complete.

@@ -53,6 +53,7 @@ fn job(job_type: &'static str, attempts: u32, crashes: u32) -> Claimed {
         bereft: false,
         late_by_then: Duration::ZERO,
         asked_at: std::time::Instant::now(),
+        came_at: std::time::Instant::now(),
         expires_in: None,
     }
 }
