@@ -15,7 +15,7 @@ use crate::error::told;
 use crate::lane::{Lane, LaneError};
 
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
-/// Longest that a NOTIFY waits for the claim of this process's own worker to come back.
+/// How long a NOTIFY waits for the claim of this process's own worker to come back.
 const OWN_CLAIM: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct Wake {
     at_rest: AtomicBool,
     /// Its claims that came back.
     claimed: watch::Sender<()>,
+    /// Longest that a NOTIFY waits for one.
+    patience: Duration,
     /// After a NOTIFY the next one waits this long, and then stands for all kicks in between.
     debounce: Duration,
     wanted: AtomicBool,
@@ -51,6 +53,7 @@ impl Wake {
             silent,
             at_rest: AtomicBool::new(false),
             claimed: watch::Sender::new(()),
+            patience: OWN_CLAIM,
             debounce,
             wanted: AtomicBool::new(false),
             sender: Mutex::default(),
@@ -116,7 +119,7 @@ struct Kicked {
 
 impl Kicked {
     async fn notify(mut self, own: Option<watch::Receiver<()>>) {
-        behind(own).await;
+        behind(own, self.wake.patience).await;
         self.is_heard = true;
         notify(&self.wake).await;
     }
@@ -134,10 +137,10 @@ impl Drop for Kicked {
 }
 
 /// Until this process's own claim has come back, if one is about to be made, and not for long.
-async fn behind(own: Option<watch::Receiver<()>>) {
+async fn behind(own: Option<watch::Receiver<()>>, patience: Duration) {
     if let Some(mut own) = own {
         // Late or gone, the others are told all the same.
-        let _ = tokio::time::timeout(OWN_CLAIM, own.changed()).await;
+        let _ = tokio::time::timeout(patience, own.changed()).await;
     }
 }
 
@@ -201,15 +204,41 @@ mod tests {
     #[tokio::test]
     async fn others_are_told_behind_the_claim_of_a_worker_at_rest_and_without_it_all_the_same() {
         let claims = watch::Sender::new(());
-        behind(None).await;
+        behind(None, OWN_CLAIM).await;
         let own = claims.subscribe();
         claims.send_replace(());
-        behind(Some(own)).await;
+        behind(Some(own), OWN_CLAIM).await;
         let began = tokio::time::Instant::now();
-        behind(Some(claims.subscribe())).await;
+        behind(Some(claims.subscribe()), OWN_CLAIM).await;
         assert!(began.elapsed() >= OWN_CLAIM, "it waits for the claim");
         let own = claims.subscribe();
         drop(claims);
-        behind(Some(own)).await;
+        behind(Some(own), OWN_CLAIM).await;
+    }
+
+    /// While a worker of this process is at rest, a commit's NOTIFY is not sent before that worker's claim has come back, however often the
+    /// sender has its turn; where none is at rest, it is sent at once.
+    #[tokio::test]
+    async fn a_notify_leaves_behind_the_own_claim() {
+        for at_rest in [false, true] {
+            let lane = Lane::new(&PgConnectOptions::new_without_pgpass(), Sharing::Ours, "wake");
+            let mut wake = Wake::new(lane, "work".to_owned(), false, Duration::ZERO);
+            wake.patience = Duration::from_hours(1);
+            let wake = Arc::new(wake);
+            wake.rests(at_rest);
+            wake.kick();
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(
+                wake.wanted.load(Ordering::SeqCst),
+                at_rest,
+                "who sends has taken the kick, or waits for the claim"
+            );
+            wake.claimed();
+            while wake.wanted.load(Ordering::SeqCst) {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 }

@@ -46,6 +46,11 @@ impl Plan {
         whole.map(|node| if node["Parallel Aware"] == true { 1 } else { number(&node["Actual Loops"]) }).sum()
     }
 
+    /// How often a table was looked into.
+    pub fn times(&self, table: &str) -> u64 {
+        self.scans(table).map(|node| number(&node["Actual Loops"])).sum()
+    }
+
     /// The indexes of a table that were used.
     pub fn indexes(&self, table: &str) -> BTreeSet<&str> {
         let used = self.nodes().into_iter().filter(|node| number(&node["Actual Loops"]) > 0);

@@ -148,6 +148,18 @@ fn a_job_that_crashed_before_starts_ahead_of_those_that_wait_and_alone() {
     assert_eq!(dispatcher.start().map(|started| started.risk), Some(Risk::Alone));
 }
 
+/// S0-31: what may not wait takes the slots that it was claimed for, whosever turn it is: beside another handler's jobs in memory it would wait
+/// for their slots, and be charged for their crash.
+#[test]
+fn what_may_not_wait_starts_before_another_handlers_jobs() {
+    let mut dispatcher = dispatcher();
+    let wanted = dispatcher.wanted(true).expect("due");
+    let last_attempts = [job("b.quick", 8, 0), job("b.quick", 8, 0), job("b.quick", 8, 0)];
+    dispatcher.accept(&wanted, (0..3).map(|_| job("a.slow", 1, 0)).chain(last_attempts).collect());
+    let started: Vec<_> = std::iter::from_fn(|| dispatcher.start()).map(|started| started.risk).collect();
+    assert_eq!(started, [Risk::Exposed, Risk::Exposed, Risk::Exposed, Risk::None]);
+}
+
 #[test]
 fn what_was_not_started_is_given_back() {
     let mut dispatcher = dispatcher();
