@@ -101,3 +101,17 @@ fn ends_and_begins(text: &str) -> bool {
 pub(super) fn is_part(message: &Message) -> bool {
     matches!(message.kind(), b'P' | b'B' | b'D' | b'E' | b'C')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a transaction has executed is nothing of one that begins in the text by which it ends.
+    #[test]
+    fn a_text_can_end_one_transaction_and_begin_another() {
+        assert!(ends_and_begins("commit; begin; set local outbox.claim = 'x'"));
+        assert!(ends_and_begins("ROLLBACK; BEGIN"));
+        assert!(!ends_and_begins("commit"));
+        assert!(!ends_and_begins("begin; set local statement_timeout = 1; commit"));
+    }
+}
