@@ -1,4 +1,4 @@
-//! Messages that wait for a lane, and which of them go together.
+//! Messages that wait for a channel, and which of them go together.
 
 use bytes::Bytes;
 use lapin::BasicProperties;
@@ -71,7 +71,7 @@ impl Queue {
             if self.next.is_none() {
                 match self.incoming.recv().await {
                     Some(first) => self.next = Some(first),
-                    // The session is over, and its lanes will be dropped.
+                    // The session is over, and its groups will be dropped.
                     None => std::future::pending().await,
                 }
             }

@@ -1,6 +1,6 @@
-//! One connection and its lanes: each publishes a group of messages at a time, on a channel of its own.
+//! One connection and its channels: on each a group of messages at a time is published.
 //!
-//! A message that comes while a lane is free goes at once. While none is, messages wait, and the next lane that is free takes all that
+//! A message that comes while a channel is free goes at once. While none is, messages wait, and the next channel that is free takes all that
 //! do: the busier, the larger the groups, and the fewer the confirms, because the broker confirms many at once. Why groups do not
 //! overlap on a channel: see [`tally`](crate::tally).
 
@@ -22,8 +22,8 @@ use crate::group::{Group, Spoilt};
 use crate::queue::{Queue, Waiting, queue};
 use crate::tally::Answer;
 
-/// Groups under way at once, as long as the broker confirms soon.
-const LANES: usize = 8;
+/// Channels with a group under way, as long as the broker confirms soon.
+const USUAL_CHANNELS: usize = 8;
 /// How soon. A group that takes longer, because a queue of one of its messages is slow, lets another one go beside it.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -31,7 +31,7 @@ pub(crate) struct Session {
     pub(crate) connection: Connection,
     exchange: ShortString,
     waiting: mpsc::Sender<Waiting>,
-    /// Most groups under way, whatever they take.
+    /// Most channels with a group under way, however long they take.
     channels: usize,
     /// Channels that no group uses, all of whose messages were confirmed.
     idle: Mutex<Vec<Channel>>,
@@ -50,7 +50,7 @@ impl Session {
         (Self { connection, exchange: exchange.into(), waiting, channels, idle, stale }, queue)
     }
 
-    /// Has a lane publish one message, and waits for its answer; `None` when the session is over.
+    /// Has one message published on the next free channel, and waits for its answer; `None` when the session is over.
     ///
     /// # Cancel safety
     /// Not sent any more, unless it was already.
@@ -74,23 +74,23 @@ impl Session {
         answered.await.ok()
     }
 
-    /// Has lanes publish what waits. Does not end by itself: dropped, it has ended all of them, and who waits still is told that the
+    /// Publishes what waits. Does not end by itself: dropped, it has ended every group under way, and who waits still is told that the
     /// session is over.
     pub(crate) async fn serve(&self, mut queue: Queue) {
-        let places = Semaphore::new(LANES.min(self.channels));
+        let places = Semaphore::new(USUAL_CHANNELS.min(self.channels));
         let mut under_way = FuturesUnordered::new();
         loop {
             tokio::select! {
                 Some(()) = under_way.next() => {}
                 (place, group) = next(&places, &mut queue), if under_way.len() < self.channels => {
-                    under_way.push(self.lane(place, group));
+                    under_way.push(self.on_a_channel(place, group));
                 }
             }
         }
     }
 
     /// Holds its place for as long as it is quick.
-    async fn lane(&self, place: Option<SemaphorePermit<'_>>, group: Vec<Waiting>) {
+    async fn on_a_channel(&self, place: Option<SemaphorePermit<'_>>, group: Vec<Waiting>) {
         let mut publishing = pin!(self.publish_group(group));
         if timeout(SOON, publishing.as_mut()).await.is_err() {
             drop(place);

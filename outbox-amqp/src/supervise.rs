@@ -36,16 +36,16 @@ pub(crate) async fn supervise(publishing: Publishing, link: Link, sessions: watc
             Ok(Ok((session, queue))) => {
                 pause.connected();
                 let session = Arc::new(session);
-                let mut lanes = pin!(session.serve(queue));
+                let mut serving = pin!(session.serve(queue));
                 sessions.send_replace(Some(Arc::clone(&session)));
                 link.connected();
                 tracing::info!(destination = publishing.name, "connected");
                 let why = tokio::select! {
                     why = session.lost(&publishing.name, &link) => why,
-                    () = &mut lanes => "its lanes have ended".to_owned(),
+                    () = &mut serving => "its channels have ended".to_owned(),
                 };
                 sessions.send_replace(None);
-                // Before the lanes are dropped: who waits for one of them asks the link why.
+                // Before the groups under way are dropped: who waits for one of them asks the link why.
                 link.disconnected(why.clone());
                 (why, true)
             }

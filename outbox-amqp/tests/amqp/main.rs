@@ -3,9 +3,9 @@
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations, reason = "tests")]
 #![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod channels;
 mod illegible;
 mod ingest;
-mod lanes;
 mod node;
 mod outage;
 mod relay;

@@ -1,6 +1,6 @@
 //! Many messages at once on few channels: each has the broker's answer to itself.
 //!
-//! The runtime has one thread, so that messages which are published together wait together when a lane first looks, and go as one group.
+//! The runtime has one thread, so that messages which are published together wait together before the first is taken, and go as one group.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn messages(prefixes: impl IntoIterator<Item = &'static str>) -> Vec<Outgoing> {
     prefixes.into_iter().map(|prefix| message_to(prefix, "{}")).collect()
 }
 
-/// All of them before the lanes run.
+/// All of them before the first is taken.
 async fn publish(amqp: &Amqp, messages: &[Outgoing]) -> Vec<Answer> {
     let publishing = join_all(messages.iter().map(|message| amqp.publish(message)));
     timeout(PATIENCE, unconstrained(publishing)).await.expect("each has an answer")
@@ -260,7 +260,7 @@ async fn one_channel_is_enough() {
     }
 }
 
-/// Fewer channels are allowed than there would be lanes: messages wait for one that is free, and the connection stays.
+/// Fewer channels are allowed than are used at once: messages wait for one that is free, and the connection stays.
 #[tokio::test]
 async fn few_channels_are_shared() {
     let server = Server::shared().await;
