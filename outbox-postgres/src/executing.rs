@@ -26,6 +26,11 @@ impl Executing {
         began.then(|| UnderWay { outbox: outbox.clone(), job })
     }
 
+    /// Whether an execution of it has not ended.
+    pub(crate) fn has(&self, job: JobId) -> bool {
+        self.jobs().contains(&job)
+    }
+
     fn jobs(&self) -> MutexGuard<'_, HashSet<JobId>> {
         // A set cannot be left half written by a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

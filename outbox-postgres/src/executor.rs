@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use outbox_core::{BoxError, Delivery, FromDelivery, MissingState, Requirement, Requirements};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, oneshot};
+use tokio::task::coop::unconstrained;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -211,7 +212,8 @@ impl Executor {
                     biased;
                     ended = work => outcome(name, ended),
                     () = inner.kill.cancelled() => Err(ExecutorError::Cancelled(name)),
-                    () = tokio::time::sleep(timeout) => Err(ExecutorError::TimedOut { name, limit: timeout }),
+                    // Work that is never at rest leaves nothing of what the runtime gives a task in one turn.
+                    () = unconstrained(tokio::time::sleep(timeout)) => Err(ExecutorError::TimedOut { name, limit: timeout }),
                 };
                 inner.note(&result);
                 // Who started it may not care.

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::Guard;
 use outbox_core::slots::Slots;
 use outbox_core::transition::Risk;
 
@@ -32,6 +31,14 @@ pub(crate) struct Ended {
     pub(crate) ran: Duration,
 }
 
+/// What a claim that is not read yet may bring.
+#[derive(Debug)]
+struct Asked {
+    most: u32,
+    /// Of each handler.
+    limits: Vec<u32>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     roster: Arc<Roster>,
@@ -54,6 +61,10 @@ pub(crate) struct Dispatcher {
     turn: usize,
     batch: u32,
     prefetch: u32,
+    /// Claims that are not read yet, the earlier one first.
+    asked: VecDeque<Asked>,
+    /// How many claims in a row were behind another.
+    behind: u32,
 }
 
 impl Dispatcher {
@@ -75,24 +86,47 @@ impl Dispatcher {
             turn: 0,
             batch,
             prefetch,
+            asked: VecDeque::new(),
+            behind: 0,
         }
     }
 
-    /// The next claim; `None` when there is no reason for one, or no room. `due` is a reason; so is a handler with a backlog
-    /// that has a free slot, or whose jobs in memory have run low. Takes turns in who comes first.
+    /// Whether no claim is under way.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// The next claim; `None` while one is under way, and when there is no reason for one, or no room. `due` is a reason; so is a handler
+    /// with a backlog that has a free slot, or whose jobs in memory have run low. Takes turns in who comes first.
     pub(crate) fn wanted(&mut self, due: bool) -> Option<Wanted> {
+        if !self.asks_nothing() {
+            return None;
+        }
         let room = self.prefetch.saturating_sub(self.waiting);
         let most = self.slots.free().saturating_add(self.in_company()).saturating_add(room).min(self.batch);
         if most == 0 || !(due || (0..self.queues.len()).any(|handler| self.runs_dry(handler, room))) {
             return None;
         }
+        self.behind = 0;
         let mut wanted = Wanted {
             free_in_all: signed(self.slots.free()),
             crashed_too: self.slots.free_for_crashed(),
-            most: signed(most),
             ..self.blank.clone()
         };
         let limits = self.limits(most, room);
+        self.ask(&mut wanted, most, &limits);
+        for handler in &wanted.handlers {
+            let handler = usize::try_from(*handler).unwrap_or(usize::MAX);
+            let (_, module_free) = self.slots.module_of(handler);
+            wanted.free.push(signed(self.free_for(handler)));
+            wanted.module_free.push(signed(module_free));
+        }
+        self.asked(wanted, most, limits)
+    }
+
+    /// Ranges and limits of the next claim.
+    fn ask(&mut self, wanted: &mut Wanted, most: u32, limits: &[u32]) {
+        wanted.most = signed(most);
         let ranges = self.roster.ranges();
         for place in 0..ranges.len() {
             let number = (place + self.claim_turn) % ranges.len();
@@ -104,14 +138,19 @@ impl Dispatcher {
                 wanted.versions.push(range.version);
                 wanted.handlers.push(i32::try_from(range.handler).unwrap_or(i32::MAX));
                 wanted.limits.push(signed(limit));
-                wanted.free.push(signed(self.free_for(range.handler)));
-                let (module, module_free) = self.slots.module_of(range.handler);
+                let (module, _) = self.slots.module_of(range.handler);
                 wanted.modules.push(i32::try_from(module).unwrap_or(i32::MAX));
-                wanted.module_free.push(signed(module_free));
             }
         }
         self.claim_turn = (self.claim_turn + 1) % ranges.len().max(1);
-        (!wanted.job_types.is_empty()).then_some(wanted)
+    }
+
+    fn asked(&mut self, wanted: Wanted, most: u32, limits: Vec<u32>) -> Option<Wanted> {
+        if wanted.job_types.is_empty() {
+            return None;
+        }
+        self.asked.push_back(Asked { most, limits });
+        Some(wanted)
     }
 
     /// Whether a handler with a backlog has a free slot, or is about to.
@@ -172,6 +211,7 @@ impl Dispatcher {
     /// Takes in what a claim brought, and notes where it was cut short. A claim that filled every free slot was too: jobs that
     /// may only go into a free slot can lie behind it.
     pub(crate) fn accept(&mut self, wanted: &Wanted, jobs: Vec<Claimed>) {
+        self.asked.pop_front();
         let mut got = vec![0_i32; self.roster.len()];
         let mut patient = vec![0_i32; self.roster.len()];
         let cut = signed(u32::try_from(jobs.len()).unwrap_or(u32::MAX)) >= wanted.most;
@@ -265,13 +305,9 @@ impl Dispatcher {
         self.slots.most_for(handler)
     }
 
-    /// How many jobs in memory are of handlers that take the transaction.
-    pub(crate) fn queued_in_transaction(&self) -> u32 {
-        if self.waiting == 0 {
-            return 0;
-        }
-        let transactional = |handler: &usize| self.roster.handler(*handler).guard == Guard::Transaction;
-        (0..self.queues.len()).filter(transactional).map(|handler| queued(&self.queues[handler])).sum()
+    /// How many jobs of each handler wait in memory.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = u32> + '_ {
+        self.queues.iter().map(queued)
     }
 
     /// All jobs that were not started.
@@ -289,5 +325,6 @@ fn signed(value: u32) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }
 
+mod behind;
 #[cfg(test)]
 mod tests;

@@ -80,7 +80,9 @@ pub(super) async fn run_all(
     loop {
         let claim_id = identity::random();
         let mut jobs = lane
-            .run(STATEMENT_LIMIT, async |c| step::claim::claim(c, statements, worker, claim_id, &wanted).await)
+            .run(STATEMENT_LIMIT, async |c| {
+                step::claim::claim(c, statements, worker, claim_id, &wanted).await?.read(&wanted)
+            })
             .await?;
         if keeper.lost.is_cancelled() {
             return Err(DrainError::LeaseLost);

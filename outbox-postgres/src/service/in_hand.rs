@@ -21,8 +21,8 @@ pub(crate) struct InHand {
 #[derive(Debug, Default)]
 struct Known {
     jobs: HashSet<(JobId, Uuid)>,
-    /// The claim that is under way: its jobs are nobody's loss yet.
-    claiming: Option<Uuid>,
+    /// Claims that are under way, or not read yet: their jobs are nobody's loss. One or two.
+    claiming: Vec<Uuid>,
     /// The answer to a claim was lost, so jobs may stand as held that are not in hand.
     suspicious: bool,
 }
@@ -34,18 +34,18 @@ impl InHand {
     }
 
     pub(crate) fn claiming(&self, claim_id: Uuid) {
-        self.known().claiming = Some(claim_id);
+        self.known().claiming.push(claim_id);
     }
 
-    pub(crate) fn claimed(&self, jobs: impl IntoIterator<Item = (JobId, Uuid)>) {
+    pub(crate) fn claimed(&self, claim_id: Uuid, jobs: impl IntoIterator<Item = (JobId, Uuid)>) {
         let mut known = self.known();
-        known.claiming = None;
+        known.claiming.retain(|one| *one != claim_id);
         known.jobs.extend(jobs);
     }
 
-    pub(crate) fn claim_lost(&self) {
+    pub(crate) fn claim_lost(&self, claim_id: Uuid) {
         let mut known = self.known();
-        known.claiming = None;
+        known.claiming.retain(|one| *one != claim_id);
         known.suspicious = true;
     }
 
@@ -88,7 +88,7 @@ impl InHand {
     pub(crate) fn strangers(&self, held: Vec<(JobId, Uuid)>) -> Vec<(JobId, Uuid)> {
         let known = self.known();
         held.into_iter()
-            .filter(|(job, claim)| !known.jobs.contains(&(*job, *claim)) && known.claiming != Some(*claim))
+            .filter(|(job, claim)| !known.jobs.contains(&(*job, *claim)) && !known.claiming.contains(claim))
             .collect()
     }
 }

@@ -1,5 +1,6 @@
 //! When things happen: one loop a service, each calling the steps of its verbs; no SQL.
 
+mod claimer;
 mod cleaner;
 mod crew;
 mod dead_rows;

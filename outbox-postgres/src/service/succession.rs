@@ -65,10 +65,10 @@ struct State {
     /// Those that wait for an execution, in a transaction or in none.
     open: Vec<oneshot::Sender<Box<Turn>>>,
     idle: Vec<oneshot::Sender<Box<Turn>>>,
-    /// How many executions wait in memory for a slot.
-    queued: u32,
+    /// How many executions of each handler wait in memory for a slot.
+    queued: Vec<u32>,
     /// How many of those a transaction has begun for.
-    promised: u32,
+    promised: Vec<u32>,
     /// The worker gives out no more.
     over: bool,
 }
@@ -80,12 +80,12 @@ impl State {
     }
 }
 
-/// A transaction that begins for one of those that wait in memory.
-struct Promise<'s>(&'s Succession);
+/// A transaction that begins for one of those of a handler that wait in memory.
+struct Promise<'s>(&'s Succession, usize);
 
 impl Drop for Promise<'_> {
     fn drop(&mut self) {
-        self.0.state().promised -= 1;
+        self.0.state().promised[self.1] -= 1;
     }
 }
 
@@ -107,15 +107,20 @@ impl Succession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many executions wait in memory for a slot.
-    pub(crate) fn queue(&self, queued: u32) {
-        self.state().queued = queued;
+    /// How many executions of each handler wait in memory for a slot.
+    pub(crate) fn queue(&self, queued: impl Iterator<Item = u32>) {
+        let mut state = self.state();
+        state.queued.clear();
+        state.queued.extend(queued);
+        let handlers = state.queued.len();
+        state.promised.resize(handlers, 0);
     }
 
     /// Nobody waits any more.
     pub(crate) fn end(&self) {
         let mut state = self.state();
-        (state.queued, state.over) = (0, true);
+        state.queued.fill(0);
+        state.over = true;
         let (open, idle) = (std::mem::take(&mut state.open), std::mem::take(&mut state.idle));
         drop(state);
         drop((open, idle));
@@ -136,6 +141,11 @@ impl Succession {
     /// Runs it, and those that follow on its connection.
     pub(crate) async fn run(self: Arc<Self>, mut turn: Box<Turn>) {
         let started = Instant::now();
+        // Nor does it wait for a connection then, which the earlier execution may hold.
+        if self.outbox.inner().executing.has(turn.execution.job.job_id) {
+            let ran = turn.span.in_scope(|| turn.execution.put_off(started));
+            return turn.end(ran).await;
+        }
         if let Some(ran) = turn.span.in_scope(|| turn.execution.without_a_call(started)) {
             return turn.end(ran).await;
         }
@@ -175,9 +185,9 @@ impl Succession {
             Err(error) => return Err(turn.without_a_transaction(&error)),
         };
         loop {
-            let mut promise = None;
+            let (mut promise, handler) = (None, turn.slot.handler);
             let next = || {
-                promise = self.promise(since);
+                promise = self.promise(since, handler);
                 promise.as_ref().map(|_| self.name)
             };
             let (ran, left) = turn.execution.run_in(open, next).instrument(turn.span.clone()).await;
@@ -218,17 +228,18 @@ impl Succession {
         since.elapsed() < most && !pool.is_closed()
     }
 
-    /// Whether a transaction begins with a commit: for an execution that waits in memory, and that no other one has begun for. Not through a
-    /// pooler, which is there so that no session waits in a transaction.
-    fn promise(&self, since: Instant) -> Option<Promise<'_>> {
+    /// Whether a transaction begins with a commit: for an execution that waits in memory, and that no other one has begun for. It is one of the
+    /// same handler, because no other is sure to get the slot. Not through a pooler, which is there so that no session waits in a
+    /// transaction.
+    fn promise(&self, since: Instant, handler: usize) -> Option<Promise<'_>> {
         if self.outbox.config().transaction_pooler || !self.goes_on(since) {
             return None;
         }
         let mut state = self.state();
-        (state.queued > state.promised).then(|| {
-            state.promised += 1;
-            Promise(self)
-        })
+        let queued = state.queued.get(handler).copied()?;
+        let promised = state.promised.get_mut(handler).filter(|promised| **promised < queued)?;
+        *promised += 1;
+        Some(Promise(self, handler))
     }
 
     fn wait(&self, open: bool) -> oneshot::Receiver<Box<Turn>> {

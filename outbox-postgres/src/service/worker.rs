@@ -11,27 +11,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::claimer::{Answer, Claimer};
 use super::crew::Crew;
 use super::dispatcher::{Dispatcher, Started};
-use super::floor::{Begin, Floor};
+use super::floor::Floor;
 use super::in_hand::InHand;
 use super::roster::Roster;
 use super::slot::{News, Report, Slot, heard};
 use super::succession::{Succession, Turn};
 use super::underway::Underway;
-use crate::backoff::Reconnect;
 use crate::health::Listening;
-use crate::lane::{self, Lane, LaneError};
 use crate::outbox::Outbox;
-use crate::sqlstate::Class;
 use crate::step::claim::{Claimed, Wanted};
 use crate::step::run::{Execution, Signals};
 use crate::step::run_batch::RunBatch;
 use crate::step::settle::Settlement;
-use crate::{identity, step};
-
-/// A claim takes milliseconds; one that takes this long waits on a connection that is dead without saying so.
-const CLAIM_LIMIT: Duration = Duration::from_secs(3);
 
 /// How often the loop comes round at least.
 const PULSE: Duration = Duration::from_secs(1);
@@ -68,20 +62,22 @@ impl Worker {
         );
         let wake = &self.outbox.inner().wake;
         let mut due = true;
-        let mut asked = false;
         let mut underway = Underway::default();
         let mut pulse = tokio::time::interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut next_poll = Instant::now();
         loop {
             self.start(&mut dispatcher, &mut underway, &executions);
-            if !asked && let Some(wanted) = dispatcher.wanted(due) {
+            if let Some(wanted) = dispatcher.wanted(due) {
                 due = false;
                 next_poll = Instant::now() + jittered(self.poll_interval());
-                // The claimer takes one request at a time, and one only is under way.
-                asked = requests.try_send(wanted).is_ok();
+                // It has room for all that are asked for, and is there until it is told to end.
+                let _ = requests.try_send(wanted);
             }
-            wake.rests(!asked && underway.len() == 0);
+            if !due && let Some(wanted) = dispatcher.wanted_behind() {
+                let _ = requests.try_send(wanted);
+            }
+            wake.rests(dispatcher.asks_nothing() && underway.len() == 0);
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(news) = slots.recv() => {
@@ -95,7 +91,6 @@ impl Worker {
                 answer = claimed.recv() => {
                     let answer = answer.expect("the claimer ends only behind this loop, or by a panic");
                     dispatcher.accept(&answer.asked, answer.jobs);
-                    asked = false;
                 }
                 () = self.outbox.inner().wake.local.notified() => due = true,
                 () = sleep_until(next_poll) => {
@@ -137,18 +132,11 @@ impl Worker {
 
     /// The claims run in a task of their own, so that a slow one does not keep finished slots from being used.
     fn start_claimer(&self) -> (tokio::task::JoinHandle<()>, mpsc::Sender<Wanted>, mpsc::Receiver<Answer>) {
-        let (requests, inbox) = mpsc::channel(1);
-        let (answers, claimed) = mpsc::channel(1);
-        let claims = Claimer {
-            outbox: self.outbox.clone(),
-            worker: self.id,
-            in_hand: Arc::clone(&self.in_hand),
-            floor: Arc::clone(&self.floor),
-            lane: self.outbox.lane("claim").with_settings(lane::BY_INDEX),
-            stop: self.stop.clone(),
-            most: i32::MAX,
-        };
-        (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
+        // One under way, and one behind it.
+        let (requests, inbox) = mpsc::channel(2);
+        let (answers, claimed) = mpsc::channel(2);
+        let sender = Claimer::new(&self.outbox, self.id, &self.floor, &self.in_hand, self.stop.clone());
+        (tokio::spawn(sender.run(inbox, answers)), requests, claimed)
     }
 
     fn executions(&self, finished: mpsc::UnboundedSender<News>) -> Executions {
@@ -183,7 +171,7 @@ impl Worker {
             }
         }
         if let Some(succession) = &executions.succession {
-            succession.queue(dispatcher.queued_in_transaction());
+            succession.queue(dispatcher.queued());
         }
         executions.crew.run(singly);
     }
@@ -241,85 +229,4 @@ struct Executions {
 /// A fifth more at most, so that many processes do not poll in step.
 fn jittered(interval: Duration) -> Duration {
     interval.mul_f64(1.0 + 0.2 * rand::random::<f64>())
-}
-
-/// What a claim came to.
-struct Answer {
-    asked: Wanted,
-    jobs: Vec<Claimed>,
-}
-
-struct Claimer {
-    outbox: Outbox,
-    worker: Uuid,
-    in_hand: Arc<InHand>,
-    floor: Arc<Floor>,
-    lane: Lane,
-    stop: CancellationToken,
-    /// Most jobs of a claim, halved while answers do not arrive in time: large payloads over a slow link.
-    most: i32,
-}
-
-impl Claimer {
-    async fn run(mut self, mut requests: mpsc::Receiver<Wanted>, claimed: mpsc::Sender<Answer>) {
-        let mut reconnect = Reconnect::of(&self.outbox, "claim");
-        while let Some(wanted) = requests.recv().await {
-            // What it asked for, which can be less than was wanted, tells how to read how much came.
-            let mut asked = wanted.at_most(self.most);
-            let begin = self.floor.of(&asked.ranges);
-            asked.floors.clone_from(&begin.floors);
-            let jobs = self.claim(&asked, &begin, &mut reconnect).await;
-            self.outbox.inner().wake.claimed();
-            if claimed.send(Answer { asked, jobs }).await.is_err() {
-                break;
-            }
-        }
-        self.lane.close().await;
-    }
-
-    /// An error is waited out here and answered as nothing found: the loop asks again.
-    async fn claim(&mut self, wanted: &Wanted, begin: &Begin, reconnect: &mut Reconnect) -> Vec<Claimed> {
-        let (claim_id, asked) = (identity::random(), Instant::now());
-        self.in_hand.claiming(claim_id);
-        match self.ask(claim_id, wanted).await {
-            Ok(jobs) => {
-                reconnect.succeeded();
-                self.outbox.vitals().claimed();
-                // Only a full answer tells that more would have come through; an empty one tells nothing.
-                if i32::try_from(jobs.len()).is_ok_and(|jobs| jobs >= wanted.most) {
-                    self.most = self.most.saturating_mul(2);
-                }
-                self.in_hand.claimed(jobs.iter().map(|job| (job.job_id, job.claim_id)));
-                self.floor.claimed(begin, asked.elapsed(), jobs.len(), &wanted.drained(&jobs));
-                jobs
-            }
-            Err(error) => {
-                self.failed(&error, wanted, reconnect).await;
-                Vec::new()
-            }
-        }
-    }
-
-    async fn failed(&mut self, error: &LaneError, wanted: &Wanted, reconnect: &mut Reconnect) {
-        match error.class() {
-            // It may have taken place all the same.
-            Class::Connection => self.in_hand.claim_lost(),
-            Class::Conflict | Class::Locked | Class::Setup | Class::Refused => self.in_hand.claimed([]),
-        }
-        if matches!(error, LaneError::Deadline(_)) {
-            self.most = (wanted.most / 2).max(1);
-            self.floor.timed_out();
-        }
-        if error.class() != Class::Conflict {
-            reconnect.failed(error, &self.stop).await;
-        }
-        self.outbox.inner().wake.local.notify_one();
-    }
-
-    async fn ask(&mut self, claim_id: Uuid, wanted: &Wanted) -> Result<Vec<Claimed>, LaneError> {
-        let (statements, worker) = (self.outbox.statements(), self.worker);
-        let claim =
-            async |connection: &mut _| step::claim::claim(connection, statements, worker, claim_id, wanted).await;
-        self.lane.run(CLAIM_LIMIT, claim).await
-    }
 }

@@ -111,6 +111,45 @@ impl Claimed {
     }
 }
 
+/// What the server answered, not read yet: that takes the client a third of the time that the claim took the server, and meanwhile the
+/// connection can have the next claim.
+pub(crate) struct Answered {
+    rows: Vec<PgRow>,
+    claim_id: Uuid,
+    asked_at: Instant,
+    came_at: Instant,
+}
+
+impl Answered {
+    pub(crate) fn claim_id(&self) -> Uuid {
+        self.claim_id
+    }
+
+    /// How many jobs are held by it.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How long the answer took.
+    pub(crate) fn took(&self) -> Duration {
+        self.came_at - self.asked_at
+    }
+
+    /// The jobs, in the order in which they are to begin.
+    pub(crate) fn read(&self, wanted: &Wanted) -> Result<Vec<Claimed>, sqlx::Error> {
+        let mut messages = HashMap::default();
+        for row in &self.rows {
+            messages.extend(message(&Columns { row, are_looked_at: messages.is_empty() })?);
+        }
+        let times = (self.asked_at, self.came_at);
+        let mut jobs = Vec::with_capacity(self.rows.len());
+        for row in in_order(&self.rows)? {
+            jobs.extend(read(&row, self.claim_id, wanted, &messages, times)?);
+        }
+        Ok(jobs)
+    }
+}
+
 /// Claims under `claim_id`, which the caller made and remembers: if the answer is lost, it tells which jobs may be held.
 pub(crate) async fn claim(
     connection: &mut PgConnection,
@@ -118,7 +157,7 @@ pub(crate) async fn claim(
     worker: Uuid,
     claim_id: Uuid,
     wanted: &Wanted,
-) -> Result<Vec<Claimed>, sqlx::Error> {
+) -> Result<Answered, sqlx::Error> {
     let asked_at = Instant::now();
     let rows = sqlx::query(statements.claim.text())
         .bind(worker)
@@ -139,16 +178,7 @@ pub(crate) async fn claim(
         .bind(&wanted.floors)
         .fetch_all(connection)
         .await?;
-    let times = (asked_at, Instant::now());
-    let mut messages = HashMap::default();
-    for row in &rows {
-        messages.extend(message(&Columns { row, are_looked_at: messages.is_empty() })?);
-    }
-    let mut jobs = Vec::with_capacity(rows.len());
-    for row in in_order(&rows)? {
-        jobs.extend(read(&row, claim_id, wanted, &messages, times)?);
-    }
-    Ok(jobs)
+    Ok(Answered { rows, claim_id, asked_at, came_at: Instant::now() })
 }
 
 /// By priority, then those that have been due for longest, then by id.

@@ -198,21 +198,27 @@ impl Execution {
         let begun = tokio::time::Instant::now();
         let mut call = pin!(scope.run(catch_panic(move || (self.handler.call)(delivery))));
         // Most handlers that wait for nothing are done at their first poll, and need neither a timer nor a place among those who hear
-        // of the worker's end.
-        let mut first = Some(poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await);
-        if let Some(Poll::Ready(ended)) = first {
-            return Ended::of(ended);
-        }
-        // Its first poll has left its waker.
-        let call = poll_fn(|context| first.take().unwrap_or_else(|| call.as_mut().poll(context)));
+        // of the worker's end: this begins with its first poll.
+        let mut cut = pin!(self.cut(begun + self.handler.settings.timeout));
         // In one task with the handler, and the handler dropped before its end is told: one that blocks its thread holds its slot
         // and its claim until it lets go, so that no retry begins beside it. What has ended by then has ended, however late.
-        tokio::select! {
-            biased;
-            ended = call => Ended::of(ended),
-            () = self.signals.kill.cancelled() => Ended::Killed,
-            () = tokio::time::sleep_until(begun + self.handler.settings.timeout) => Ended::TimedOut,
-        }
+        poll_fn(|context| match call.as_mut().poll(context) {
+            Poll::Ready(ended) => Poll::Ready(Ended::of(ended)),
+            Poll::Pending => cut.as_mut().poll(context),
+        })
+        .await
+    }
+
+    /// When the handler has to end, and why. A handler that is never at rest uses up all that the runtime gives a task in one turn, so
+    /// what cuts it short does not ask for any of it.
+    fn cut(&self, at: tokio::time::Instant) -> impl Future<Output = Ended> {
+        tokio::task::coop::unconstrained(async move {
+            tokio::select! {
+                biased;
+                () = self.signals.kill.cancelled() => Ended::Killed,
+                () = tokio::time::sleep_until(at) => Ended::TimedOut,
+            }
+        })
     }
 
     pub(super) fn ended(&self, ended: &Ended, started: Instant) -> Ran {
@@ -288,7 +294,7 @@ impl Execution {
     }
 
     /// Not run, because an earlier execution of the same job has not ended in this process; nothing is charged.
-    pub(super) fn put_off(&self, started: Instant) -> Ran {
+    pub(crate) fn put_off(&self, started: Instant) -> Ran {
         tracing::warn!(
             job = %self.job.job_id, handler = self.handler.name,
             "an earlier execution of this job blocks its thread and has not ended, although its lease was lost; the job is put off"

@@ -209,6 +209,9 @@ impl Execution {
             // Either the commit was refused, or its answer was lost. In the second case the job may be gone: then settling
             // it changes nothing, because the claim no longer stands.
             Err(error) => {
+                if scope.has_published() {
+                    self.outbox.kick();
+                }
                 (self.failed(&explain("committing the handler's transaction", &error), started), Left::Unknown)
             }
         }

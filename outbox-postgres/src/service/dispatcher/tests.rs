@@ -222,8 +222,100 @@ fn a_job_that_crashed_or_is_on_its_last_attempt_has_a_call_of_its_own() {
     let patient = (0..5).map(|_| job("c.bulk", 1, 0));
     dispatcher.accept(&wanted, patient.chain([job("c.bulk", 8, 0)]).collect());
     assert_eq!(sizes(&mut dispatcher), [1, 5]);
-    assert_eq!(dispatcher.wanted(true).map(|wanted| asked(&wanted, "c.bulk")), Some(0), "both slots are taken");
+    let none = dispatcher.wanted(true).expect("due");
+    assert_eq!(asked(&none, "c.bulk"), 0, "both slots are taken");
+    dispatcher.accept(&none, Vec::new());
     let half = Ended { handler: 1, risk: Risk::None, ran: Duration::from_millis(1) };
     dispatcher.finished(&half);
     assert_eq!(dispatcher.wanted(true).map(|wanted| asked(&wanted, "c.bulk")), Some(10));
+}
+
+/// Slots for all, quick handlers with a backlog each, and memory for three claims of ten.
+fn pressed() -> (Dispatcher, Wanted) {
+    let roster = Arc::new(Roster::new(vec![&SLOW, &QUICK]));
+    let limits = [Limit { module: 0, concurrency: 4 }, Limit { module: 1, concurrency: 4 }];
+    let mut dispatcher = Dispatcher::new(roster, Slots::new(8, &[8, 8], &limits), 10, 30);
+    let wanted = dispatcher.wanted(true).expect("due");
+    let jobs = ["a.slow", "b.quick"].map(|name| (0..asked(&wanted, name)).map(move |_| job(name, 1, 0)));
+    dispatcher.accept(&wanted, jobs.into_iter().flatten().collect());
+    run_all(&mut dispatcher);
+    let wanted = dispatcher.wanted(false).expect("there is a backlog");
+    (dispatcher, wanted)
+}
+
+/// All that is in memory, in no time.
+fn run_all(dispatcher: &mut Dispatcher) {
+    while let Some(started) = dispatcher.start() {
+        let ran = Duration::from_micros(1);
+        dispatcher.finished(&Ended { handler: started.handler, risk: started.risk, ran });
+    }
+}
+
+fn brings(wanted: &Wanted) -> Vec<Claimed> {
+    ["a.slow", "b.quick"].iter().flat_map(|name| (0..asked(wanted, name)).map(|_| job(name, 1, 0))).collect()
+}
+
+/// S0-29: behind a claim under way comes another one, of a whole batch of what may wait in memory; not a third.
+#[test]
+fn a_claim_behind_another_takes_what_may_wait() {
+    let (mut dispatcher, first) = pressed();
+    assert!(dispatcher.wanted(true).is_none(), "one that sees free slots comes alone");
+    let behind = dispatcher.wanted_behind().expect("there is room for a batch");
+    assert_eq!((behind.most, behind.limits.iter().sum::<i32>()), (10, 10));
+    assert!(behind.free.iter().chain(&behind.module_free).all(|free| *free == 0));
+    assert!(!behind.crashed_too && behind.free_in_all == 0);
+    assert!(dispatcher.wanted_behind().is_none());
+    dispatcher.accept(&first, brings(&first));
+    assert!(!dispatcher.asks_nothing());
+}
+
+/// S0-29: with what is in memory and under way, no more is asked for than may wait and run.
+#[test]
+fn a_claim_behind_another_keeps_within_the_memory() {
+    let (mut dispatcher, mut under_way) = pressed();
+    let mut claims = 0;
+    while let Some(behind) = dispatcher.wanted_behind() {
+        dispatcher.accept(&under_way, brings(&under_way));
+        while dispatcher.start().is_some() {}
+        under_way = behind;
+        claims += 1;
+        assert!(dispatcher.waiting + 10 <= 30, "{} wait, and 10 are under way", dispatcher.waiting);
+        assert!(claims < 10, "the slots are taken, and nothing ends");
+    }
+}
+
+/// S0-29: nor does it follow where nobody knows of a backlog, or where a handler is slow.
+#[test]
+fn a_claim_behind_another_needs_a_backlog_of_quick_handlers() {
+    let mut fresh = dispatcher();
+    assert!(fresh.wanted_behind().is_none(), "none is under way");
+    assert!(fresh.wanted(true).is_some() && fresh.wanted_behind().is_none(), "nothing is known yet");
+    let (mut slow, mut first) = pressed();
+    for _ in 0..4 {
+        slow.accept(&first, brings(&first));
+        while let Some(started) = slow.start() {
+            slow.finished(&Ended { handler: started.handler, risk: started.risk, ran: Duration::from_mins(1) });
+        }
+        first = slow.wanted(true).expect("due");
+    }
+    assert!(slow.wanted_behind().is_none());
+}
+
+/// S0-29: a claim that sees free slots comes after a few of them, for the jobs that need one.
+#[test]
+fn claims_behind_others_end_by_themselves() {
+    let (mut dispatcher, mut under_way) = pressed();
+    let mut in_a_row = 0;
+    while let Some(behind) = dispatcher.wanted_behind() {
+        in_a_row += 1;
+        assert!(in_a_row < 100, "it never ends");
+        dispatcher.accept(&under_way, brings(&under_way));
+        run_all(&mut dispatcher);
+        under_way = behind;
+    }
+    assert!(in_a_row > 1);
+    dispatcher.accept(&under_way, brings(&under_way));
+    run_all(&mut dispatcher);
+    let next = dispatcher.wanted(false).expect("there is a backlog");
+    assert!(next.free.iter().all(|free| *free > 0));
 }
