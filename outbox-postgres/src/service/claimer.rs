@@ -15,6 +15,7 @@ use crate::lane::{self, Lane, LaneError};
 use crate::outbox::Outbox;
 use crate::sqlstate::Class;
 use crate::step::claim::{Answered, Claimed, Wanted};
+use crate::wake::Wake;
 use crate::{identity, step};
 
 /// A claim takes milliseconds; one that takes this long waits on a connection that is dead without saying so.
@@ -50,6 +51,7 @@ struct Unread {
 struct Reader {
     in_hand: Arc<InHand>,
     floor: Arc<Floor>,
+    wake: Arc<Wake>,
     claimed: mpsc::Sender<Answer>,
 }
 
@@ -75,13 +77,22 @@ impl Claimer {
 
     /// Answers one request after the other, until nobody asks any more.
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Wanted>, claimed: mpsc::Sender<Answer>) {
-        let reader = Reader { in_hand: Arc::clone(&self.in_hand), floor: Arc::clone(&self.floor), claimed };
+        let reader = Reader {
+            in_hand: Arc::clone(&self.in_hand),
+            floor: Arc::clone(&self.floor),
+            wake: Arc::clone(&self.outbox.inner().wake),
+            claimed,
+        };
         while let Some(wanted) = requests.recv().await {
+            if self.stop.is_cancelled() {
+                // Whoever waits for an answer ends with the requests.
+                continue;
+            }
             let mut unread = self.claim(wanted).await;
             while !self.stop.is_cancelled()
                 && let Ok(wanted) = requests.try_recv()
             {
-                // It is sent before the last one is read.
+                // It is sent before the last one is read, where the connection is ours and has sent one before.
                 (unread, ()) = tokio::join!(biased; self.claim(wanted), reader.read(unread));
             }
             reader.read(unread).await;
@@ -157,6 +168,7 @@ impl Reader {
             Err(error) => {
                 // They are held all the same, and are looked for among what this worker holds.
                 self.in_hand.claim_lost(answered.claim_id());
+                self.wake.local.notify_one();
                 let error = LaneError::from(error);
                 tracing::error!(error = told(&error), "the answer to a claim cannot be read");
                 Vec::new()

@@ -49,7 +49,9 @@ impl Wanted {
 
     /// The ranges of which these jobs are all that the claim found behind their floors; none where it began at the head.
     pub(crate) fn drained(&self, jobs: &[Claimed]) -> Vec<usize> {
-        if self.floors.is_empty() || jobs.len() >= usize::try_from(self.most).unwrap_or(0) {
+        // One that passed over what only a free slot can take does not know whether there was any.
+        let all_kinds = self.crashed_too && self.free.iter().all(|free| *free > 0);
+        if !all_kinds || self.floors.is_empty() || jobs.len() >= usize::try_from(self.most).unwrap_or(0) {
             return Vec::new();
         }
         let mut got: HashMap<&str, i32> = HashMap::default();

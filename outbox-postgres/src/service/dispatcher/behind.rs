@@ -1,8 +1,8 @@
 //! A claim behind another: asked for while that one is under way, so that their connection never waits for the client to read an answer.
 //!
-//! It asks only for what can wait in memory, in handlers whose last claim was cut short, and only when a whole batch fits there beside all
-//! that is in memory and under way. What takes a free slot, and handlers of which it is not known what they have, are for claims that see how things stand: one
-//! comes after a few of these, and as soon as anything is due.
+//! It asks only for what can wait in memory, in handlers whose last claim was cut short, and only when a whole batch fits there beside all that is in memory
+//! and under way. Handlers of which it is not known what they have are looked at by claims of the first kind, and so is what only a free slot
+//! can take: one comes after a few of these, as soon as anything is due, and where a handler has slots and jobs that may not wait.
 
 use super::{Dispatcher, queued};
 use crate::step::claim::Wanted;
@@ -19,6 +19,9 @@ impl Dispatcher {
             return None;
         }
         let under_way = under_way.limits.clone();
+        if (0..self.queues.len()).any(|handler| self.lacks(handler, under_way[handler])) {
+            return None;
+        }
         let mut limits: Vec<u32> =
             (0..self.queues.len()).map(|handler| self.patient(handler, under_way[handler])).collect();
         if limits.iter().copied().fold(0, u32::saturating_add) < self.batch {
@@ -32,6 +35,11 @@ impl Dispatcher {
         wanted.free = vec![0; wanted.handlers.len()];
         wanted.module_free = vec![0; wanted.handlers.len()];
         self.asked(wanted, self.batch, limits)
+    }
+
+    /// Whether a handler with a backlog of jobs that may not wait has slots that the claim under way does not fill.
+    fn lacks(&self, handler: usize, under_way: u32) -> bool {
+        self.backlog[handler] && !self.ahead[handler] && self.free_for(handler) > under_way
     }
 
     /// How many more jobs of a handler may wait in memory, beside so many that are under way.

@@ -319,3 +319,14 @@ fn claims_behind_others_end_by_themselves() {
     let next = dispatcher.wanted(false).expect("there is a backlog");
     assert!(next.free.iter().all(|free| *free > 0));
 }
+
+/// S0-29: nor where another handler has free slots, and a backlog of jobs that may not wait in memory.
+#[test]
+fn a_claim_behind_another_leaves_no_slot_empty() {
+    let (mut dispatcher, first) = pressed();
+    let other = usize::from(asked(&first, "b.quick") == 0);
+    (dispatcher.backlog[other], dispatcher.ahead[other]) = (true, false);
+    assert!(dispatcher.wanted_behind().is_none());
+    dispatcher.ahead[other] = true;
+    assert!(dispatcher.wanted_behind().is_some());
+}
