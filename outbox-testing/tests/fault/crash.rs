@@ -82,26 +82,34 @@ async fn a_claim_is_held_at_its_answer() {
 /// decided by whether the server saw the commit.
 #[tokio::test]
 async fn a_publish_is_whole_at_every_point() {
-    let points = [
-        (Point::before("publish"), 0),
-        (Point::after("publish"), 0),
-        (Point::before("commit").following("publish"), 0),
-        (Point::after("commit").following("publish"), 1),
-    ];
     let floor = Floor::new().await;
     let pool = PgPool::connect(&floor.proxy.url()).await.unwrap();
-    let outbox = worker::outbox(&pool, floor.sandbox.schema()).build().await.unwrap();
     let (mut events, mut jobs) = (0, 0);
-    for (point, more) in points {
-        let what = format!("{point:?}");
-        let lost = floor.proxy.cut_at(point);
-        let mut tx = outbox.begin().await.unwrap();
-        let published = outbox.publish(&mut tx, &Asked { label: what.clone() }).await.is_ok();
-        assert!(!published || tx.commit().await.is_err(), "{what}");
-        assert_eq!(lost.reached(), 1, "{what}");
-        (events, jobs) = (events + more, jobs + 2 * more);
-        let stored = floor.sandbox.number("select count(*) from :schema.event").await;
-        assert_eq!((stored, floor.sandbox.jobs().await.len()), (events, usize::try_from(jobs).unwrap()), "{what}");
+    // By the catalogue, and by what a publisher knows of it from its first publish on.
+    for (statement, before) in [("publish", 0), ("publish_known", 1)] {
+        let points = [
+            (Point::before(statement), 0),
+            (Point::after(statement), 0),
+            (Point::before("commit").following(statement), 0),
+            (Point::after("commit").following(statement), 1),
+        ];
+        for (point, more) in points {
+            let outbox = worker::outbox(&pool, floor.sandbox.schema()).build().await.unwrap();
+            for n in 0..before {
+                let mut tx = outbox.begin().await.unwrap();
+                outbox.publish(&mut tx, &Asked { label: n.to_string() }).await.unwrap();
+                tx.commit().await.unwrap();
+            }
+            let what = format!("{point:?}");
+            let lost = floor.proxy.cut_at(point);
+            let mut tx = outbox.begin().await.unwrap();
+            let published = outbox.publish(&mut tx, &Asked { label: what.clone() }).await.is_ok();
+            assert!(!published || tx.commit().await.is_err(), "{what}");
+            assert_eq!(lost.reached(), 1, "{what}");
+            (events, jobs) = (events + before + more, jobs + 2 * (before + more));
+            let stored = floor.sandbox.number("select count(*) from :schema.event").await;
+            assert_eq!((stored, floor.sandbox.jobs().await.len()), (events, usize::try_from(jobs).unwrap()), "{what}");
+        }
     }
 }
 
