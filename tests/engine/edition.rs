@@ -9,6 +9,8 @@ use crate::roles::granted::Logins;
 use crate::sql::{assert_usable, filled, holds, text, texts};
 use crate::support::{OrderPlaced, Shop, publish};
 
+/// A subscriber of everything that comes late.
+const LATE: &str = "insert into :schema.subscription (handler, source, kind, max_attempts, priority) values ('late.come', '*', 'event', 5, 0)";
 const EDITION: &str = "select edition::text from :schema.catalogue";
 
 /// What the jobs of an event are, by handler.
@@ -74,8 +76,10 @@ async fn every_change_of_the_catalogue_holds_for_the_next_publish() {
         format!("update :schema.subscription set source = 'order.*' {ONE}"),
         format!("update :schema.subscription set retired_at = now() {ONE}"),
         format!("update :schema.subscription set retired_at = null {ONE}"),
-        format!("update :schema.subscription set kind = 'relay' {ONE}; update :schema.subscription set handler = 'broker.relay' {ONE}"),
-        "insert into :schema.subscription (handler, source, kind, max_attempts, priority) values ('late.come', '*', 'event', 5, 0)".into(),
+        format!(
+            "update :schema.subscription set kind = 'relay' {ONE}; update :schema.subscription set handler = 'broker.relay' {ONE}"
+        ),
+        LATE.into(),
         "delete from :schema.subscription where handler = 'late.come'".into(),
         // Of no event any more.
         "update :schema.subscription set kind = 'job'".into(),
@@ -225,8 +229,7 @@ async fn a_change_that_is_rolled_back_was_never_known() {
     let web = shop.bare(only_events()).build().await.unwrap();
     publish(&web, "first").await;
     let mut tx = web.begin().await.unwrap();
-    let insert = "insert into :schema.subscription (handler, source, kind, max_attempts, priority) values ('late.come', '*', 'event', 5, 0)";
-    sqlx::query(filled(&shop.sandbox, insert)).execute(&mut *tx).await.unwrap();
+    sqlx::query(filled(&shop.sandbox, LATE)).execute(&mut *tx).await.unwrap();
     for _ in 0..2 {
         assert_eq!(web.publish(&mut tx, &OrderPlaced::of("inside")).await.unwrap().jobs, 1);
         assert_eq!(publish(&web, "beside").await.jobs, 0);

@@ -5,6 +5,13 @@ use crate::support::{OrderPlaced, Shop, publish};
 
 const RESTRICT_VIOLATION: &str = "23001";
 
+/// The tables in which events and jobs stand.
+async fn homes(shop: &Shop) -> Vec<String> {
+    let text =
+        "select tableoid::regclass::text from :schema.event union all select tableoid::regclass::text from :schema.job";
+    texts(&shop.sandbox, text).await
+}
+
 /// Partitions are there for days to come, making them again makes none, and one that is made later refuses TRUNCATE too
 /// (S0-3).
 #[tokio::test]
@@ -28,11 +35,7 @@ async fn partitions_are_made_ahead_and_once() {
     let outbox = shop.outbox(&["notifications.confirm"]).build().await.unwrap();
     publish(&outbox, "o1").await;
     outbox.drain().await.unwrap();
-    let homes = texts(
-        &shop.sandbox,
-        "select tableoid::regclass::text from :schema.event union all select tableoid::regclass::text from :schema.job",
-    )
-    .await;
+    let homes = homes(&shop).await;
     assert!(homes.iter().all(|home| !home.ends_with("_default")), "{homes:?}");
 }
 
@@ -53,11 +56,7 @@ async fn a_missing_partition_stops_no_publish() {
     let outbox = shop.outbox(&["notifications.confirm"]).build().await.unwrap();
     publish(&outbox, "o1").await;
     outbox.drain().await.unwrap();
-    let homes = texts(
-        &shop.sandbox,
-        "select tableoid::regclass::text from :schema.event union all select tableoid::regclass::text from :schema.job",
-    )
-    .await;
+    let homes = homes(&shop).await;
     assert!(homes.iter().all(|home| home.ends_with("_default")), "{homes:?}");
     let made = shop.sandbox.number("select :schema.ensure_partitions()::bigint").await;
     assert!(made >= 14, "those that can be made are: {made}");

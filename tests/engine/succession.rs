@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use outbox::prelude::*;
 use outbox::{EventId, Profile};
-use outbox_testing::eventually;
 use outbox_testing::fault::{Point, Proxy};
+use outbox_testing::{Sandbox, eventually};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
@@ -120,6 +120,10 @@ async fn a_transaction_for_which_no_job_comes_is_rolled_back() {
     assert_eq!(floor.sandbox.number("select count(distinct label) from :schema.done").await, 3);
     assert_eq!(floor.sandbox.number("select count(*) from :schema.done").await, 3);
     worker.stop().await;
+    // No handler failed, so what was rolled back had begun for nobody.
+    if !Sandbox::is_pooled() {
+        assert!(proxy.of(floor.sandbox.schema().as_ref()).count("rollback") > 0);
+    }
 }
 
 /// Between two handlers the open transaction has neither an id nor a snapshot, so that it holds back no vacuum; and it ends by itself, with

@@ -114,18 +114,18 @@ impl Dispatcher {
             ..self.blank.clone()
         };
         let limits = self.limits(most, room);
-        self.ask(&mut wanted, most, &limits);
+        self.fill_in(&mut wanted, most, &limits);
         for handler in &wanted.handlers {
             let handler = usize::try_from(*handler).unwrap_or(usize::MAX);
             let (_, module_free) = self.slots.module_of(handler);
             wanted.free.push(signed(self.free_for(handler)));
             wanted.module_free.push(signed(module_free));
         }
-        self.asked(wanted, most, limits)
+        self.send(wanted, most, limits)
     }
 
-    /// Ranges and limits of the next claim.
-    fn ask(&mut self, wanted: &mut Wanted, most: u32, limits: &[u32]) {
+    /// Fills in the ranges and limits of the next claim.
+    fn fill_in(&mut self, wanted: &mut Wanted, most: u32, limits: &[u32]) {
         wanted.most = signed(most);
         let ranges = self.roster.ranges();
         for place in 0..ranges.len() {
@@ -145,7 +145,8 @@ impl Dispatcher {
         self.claim_turn = (self.claim_turn + 1) % ranges.len().max(1);
     }
 
-    fn asked(&mut self, wanted: Wanted, most: u32, limits: Vec<u32>) -> Option<Wanted> {
+    /// It is under way from here on, unless it asks for nothing.
+    fn send(&mut self, wanted: Wanted, most: u32, limits: Vec<u32>) -> Option<Wanted> {
         if wanted.job_types.is_empty() {
             return None;
         }

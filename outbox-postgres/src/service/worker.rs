@@ -135,8 +135,8 @@ impl Worker {
         // One under way, and one behind it.
         let (requests, inbox) = mpsc::channel(2);
         let (answers, claimed) = mpsc::channel(2);
-        let sender = Claimer::new(&self.outbox, self.id, &self.floor, &self.in_hand, self.stop.clone());
-        (tokio::spawn(sender.run(inbox, answers)), requests, claimed)
+        let claims = Claimer::new(&self.outbox, self.id, &self.floor, &self.in_hand, self.stop.clone());
+        (tokio::spawn(claims.run(inbox, answers)), requests, claimed)
     }
 
     fn executions(&self, finished: mpsc::UnboundedSender<News>) -> Executions {

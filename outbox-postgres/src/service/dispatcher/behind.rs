@@ -31,10 +31,10 @@ impl Dispatcher {
         self.behind += 1;
         // No free slot, so only jobs that may wait are looked for.
         let mut wanted = Wanted { crashed_too: false, ..self.blank.clone() };
-        self.ask(&mut wanted, self.batch, &limits);
+        self.fill_in(&mut wanted, self.batch, &limits);
         wanted.free = vec![0; wanted.handlers.len()];
         wanted.module_free = vec![0; wanted.handlers.len()];
-        self.asked(wanted, self.batch, limits)
+        self.send(wanted, self.batch, limits)
     }
 
     /// Whether a handler with a backlog of jobs that may not wait has slots that the claim under way does not fill.
